@@ -1,0 +1,1 @@
+"""Files that the package ships: presets and the README of a tree."""

@@ -1,0 +1,391 @@
+"""Derive the scheduler's weights, and compute the margin by which packing outvotes everything else.
+
+Two weights are at work. Resource weights (1..100) stand inside NodeResourcesFit: the GPU weight is the least
+one with which one more device in use counts for more than all cpu and memory of a node. Plugin weights
+multiply whole scores: that of NodeResourcesFit is the least one with which one step of packing counts for
+more than all rivals together. Both follow from the pools' and jobs' real numbers and the scheduler's integer
+arithmetic; a weight that the profile states is kept, and its margin computed all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..profile.models import Spec
+from ..scheduler.arithmetic import (
+    MAX_NODE_SCORE,
+    Shape,
+    most_allocated_share,
+    ratio_share,
+    shape_score,
+    weighted_floor,
+    weighted_half_up,
+)
+from ..scheduler.plugins import FIT, NODE_AFFINITY, ScorePlugin, default_scorers
+from .model import (
+    Amount,
+    Cap,
+    Margin,
+    PlannedJob,
+    PodGroup,
+    Pool,
+    PoolPreference,
+    Scheduler,
+    ScorerWeight,
+    SwitchedOff,
+)
+from .preferences import smallest_gap
+
+#: Largest weight of a resource in a scoringStrategy (apis/config/validation/validation_pluginargs.go).
+MAX_RESOURCE_WEIGHT = 100
+LINEAR: Shape = ((0, 0), (100, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class FitScore:
+    """NodeResourcesFit with its strategy: the score of a node from the use of its resources."""
+
+    strategy: str
+    shape: Shape
+    cpu_weight: int
+    memory_weight: int
+
+    @property
+    def packs_by_ratio(self) -> bool:
+        """Whether the strategy is RequestedToCapacityRatio."""
+        return self.strategy == "RequestedToCapacityRatio"
+
+    def share(self, requested: int, allocatable: int) -> int:
+        """Score 0..100 of one resource."""
+        if self.packs_by_ratio:
+            return ratio_share(self.shape, requested, allocatable)
+        return most_allocated_share(requested, allocatable)
+
+    def average(self, scores: Sequence[tuple[int, int]]) -> int:
+        """Score 0..100 of a node from (share, weight) pairs."""
+        return weighted_half_up(scores) if self.packs_by_ratio else weighted_floor(scores)
+
+    def extremes(self, requested: int, allocatable: int) -> tuple[int, ...]:
+        """The shares between which a resource can move on a node that holds at least `requested`.
+
+        Enough to find the least and greatest average: it rises with each share, except that a share of 0
+        drops its resource from a ratio's average.
+        """
+        if not self.packs_by_ratio:
+            return (most_allocated_share(requested, allocatable), MAX_NODE_SCORE)
+        lowest = requested * 100 // allocatable
+        shares = [shape_score(self.shape, u) for u in range(min(lowest, 100), 101)]
+        positive = [share for share in shares if share > 0]
+        found = {0} if 0 in shares else set()
+        return tuple(sorted(found | ({min(positive), max(positive)} if positive else set())))
+
+
+def device_step(fit: FitScore, gpu_weight: int, pool: Amount, request: Amount, device: str) -> int | None:
+    """The least score difference of one more device in use, with equal use of cpu and memory.
+
+    None where the pod takes every device, so that no node with the pod on it can be fuller than another.
+    """
+    total, asked = pool.devices[device], request.devices[device]
+    weights = fit.cpu_weight + fit.memory_weight + gpu_weight
+    shares = [fit.share(used, total) for used in range(asked, total + 1)]
+    rises = list(zip(shares, shares[1:], strict=False))
+    if not rises:
+        return None
+    # floor(x + d) - floor(x) >= floor(d), and some use of cpu and memory reaches it
+    steps = [(fuller - emptier) * gpu_weight // weights for emptier, fuller in rises]
+    if fit.packs_by_ratio:  # it drops resources with share 0, which changes the average of the others
+        others = [
+            ((c, fit.cpu_weight), (m, fit.memory_weight))
+            for c in fit.extremes(request.cpu, pool.cpu)
+            for m in fit.extremes(request.memory, pool.memory)
+        ]
+        steps += [
+            fit.average((*other, (fuller, gpu_weight))) - fit.average((*other, (emptier, gpu_weight)))
+            for emptier, fuller in rises
+            for other in others
+        ]
+    return min(steps)
+
+
+def device_step_any_state(
+    fit: FitScore, gpu_weight: int, pool: Amount, request: Amount, device: str
+) -> int | None:
+    """The least score difference of one more device in use against any state of cpu and memory.
+
+    The fuller node holds nothing but the pod in cpu and memory; the emptier one has both full.
+    """
+    total, asked = pool.devices[device], request.devices[device]
+    if asked >= total:
+        return None
+    cpu = fit.extremes(request.cpu, pool.cpu)
+    memory = fit.extremes(request.memory, pool.memory)
+
+    def averages(used: int) -> Iterator[int]:
+        share = fit.share(used + asked, total)
+        for c in cpu:
+            for m in memory:
+                yield fit.average(
+                    ((c, fit.cpu_weight), (m, fit.memory_weight), (share, gpu_weight))
+                )
+
+    return min(min(averages(used + 1)) - max(averages(used)) for used in range(total - asked))
+
+
+def job_step(fit: FitScore, pool: Amount, request: Amount) -> int:
+    """The least score difference of one more pod of `request` (cpu and memory only) on a node.
+
+    Both nodes hold the pod that is being placed, which asks for at least as much.
+    """
+    cpu, memory = (
+        requested * 100 // allocatable if allocatable else 0
+        for requested, allocatable in ((request.cpu, pool.cpu), (request.memory, pool.memory))
+    )
+    if not fit.packs_by_ratio:
+        return (cpu * fit.cpu_weight + memory * fit.memory_weight) // (fit.cpu_weight + fit.memory_weight)
+    return _ratio_step(fit, cpu, memory)
+
+
+@lru_cache(maxsize=4096)
+def _ratio_step(fit: FitScore, cpu: int, memory: int) -> int:
+    """`job_step` on a shape, by trying every state; `cpu` and `memory` are what a pod takes in percent."""
+    shares = [shape_score(fit.shape, utilization) for utilization in range(101)]
+
+    def average(c: int, m: int) -> int:
+        return fit.average(((shares[min(c, 100)], fit.cpu_weight), (shares[min(m, 100)], fit.memory_weight)))
+
+    return min(
+        (
+            average(c + cpu + odd, m + memory + even) - average(c, m)
+            for c in range(cpu, 101 - cpu)
+            for m in range(memory, 101 - memory)
+            for odd in (0, 1)  # where the percentages of the parts round up together
+            for even in (0, 1)
+        ),
+        default=0,
+    )
+
+
+def derive_gpu_weight(fit: FitScore, cases: Sequence[tuple[Amount, Amount, str]]) -> int:
+    """The least GPU weight with which a device outvotes cpu and memory in every case that allows it.
+
+    `cases` are (node, request, device). Where no weight up to 100 will do for a case (a step of one of many
+    slices is less than a point), the case is left to its margin.
+    """
+    needed = 1
+    for pool, request, device in cases:
+        for weight in range(needed, MAX_RESOURCE_WEIGHT + 1):
+            step = device_step_any_state(fit, weight, pool, request, device)
+            if step is None or step >= 1:
+                needed = weight
+                break
+    return needed
+
+
+def plan_scheduler(
+    spec: Spec,
+    minor: int,
+    pools: Sequence[Pool],
+    jobs: Sequence[PlannedJob],
+    preferences: tuple[PoolPreference, ...],
+    cap: Cap | None,
+) -> Scheduler:
+    """The packing profile: every weight with its reason, every rival with what became of it."""
+    packing = spec.packing
+    stated = packing.resource_weights
+    shape: Shape = LINEAR
+    strategy = packing.strategy
+    if cap is not None and cap.form == "curve":
+        strategy, shape = "RequestedToCapacityRatio", cap_shape(pools, cap)
+    elif packing.shape:
+        shape = tuple((point.utilization, point.score) for point in packing.shape)
+    fit = FitScore(
+        strategy, shape, stated.cpu if stated else 1, stated.memory if stated else 1
+    )
+    devices = sorted({name for pool in pools for name in pool.allocatable.devices})
+    cases = list(_distinct_cases(pools, jobs))
+    gpu_cases = [(pool.allocatable, group.request, device) for pool, _, group, device in cases if device]
+    gpu_weight = stated.gpu if stated else None
+    if gpu_weight is None:
+        gpu_weight = derive_gpu_weight(fit, gpu_cases)
+        reason = (
+            f"weight {gpu_weight} is the least with which one more device in use counts for more than all "
+            "cpu and memory of a node"
+            if devices
+            else "no pool has GPUs"
+        )
+    else:
+        reason = "stated in the profile"
+
+    kept, off = _sort_scorers(spec, minor, bool(preferences))
+    rivals = MAX_NODE_SCORE * sum(weight for _, weight in kept)
+    steps = [_steps(fit, gpu_weight, *case) for case in cases]
+    weight, weight_reason = _fit_weight(packing.plugin_weight, steps, rivals)
+    margins = tuple(
+        Margin(
+            pool=pool.name,
+            job=job.name,
+            role=group.role,
+            device=device,
+            step=step,
+            step_any_state=any_state,
+            weight=weight,
+            rivals=rivals,
+        )
+        for (pool, job, group, device), (step, any_state) in zip(cases, steps, strict=True)
+        if step is not None
+    )
+
+    gap = smallest_gap(preferences)
+    scorers = [ScorerWeight(FIT, weight, weight_reason)]
+    if preferences:
+        affinity = (MAX_NODE_SCORE * weight + rivals) // gap + 1
+        scorers.append(
+            ScorerWeight(
+                NODE_AFFINITY,
+                affinity,
+                f"pools differ by at least {gap} points of preference; {affinity} x {gap} is more than packing "
+                f"({MAX_NODE_SCORE} x {weight}) and all rivals ({rivals}) can say between pools, and inside a "
+                "pool every node has the same preference",
+            )
+        )
+    scorers += [
+        ScorerWeight(
+            plugin.name,
+            keep,
+            "carries what the author of a pod asked for, below one step of packing"
+            if plugin.speaks_for == "pod"
+            else "kept by the profile, below one step of packing",
+        )
+        for plugin, keep in kept
+    ]
+    return Scheduler(
+        name=packing.scheduler_name,
+        strategy=strategy,
+        shape=tuple(shape),
+        resource_weights=(
+            ("cpu", fit.cpu_weight),
+            ("memory", fit.memory_weight),
+            *((name, gpu_weight) for name in devices),
+        ),
+        resource_reason=reason,
+        scorers=tuple(scorers),
+        switched_off=tuple(
+            SwitchedOff(p.name, p.weight, p.against_packing, p.cost_of_off) for p in off
+        ),
+        percentage_of_nodes_to_score=_percentage(spec, pools),
+        margins=margins,
+        preferences=preferences,
+        preference_gap=gap,
+        serving_name=packing.serving.scheduler_name if packing.serving else None,
+    )
+
+
+def _percentage(spec: Spec, pools: Sequence[Pool]) -> int | None:
+    stated = spec.packing.percentage_of_nodes_to_score
+    if stated is not None:
+        return stated
+    # below 101 nodes every node is scored anyway (schedule_one.go, numFeasibleNodesToFind)
+    return 100 if sum(pool.nodes_max for pool in pools) > 100 else None
+
+
+def _sort_scorers(
+    spec: Spec, minor: int, preferences: bool
+) -> tuple[list[tuple[ScorePlugin, int]], list[ScorePlugin]]:
+    """The rivals that stay, with weights, and those that are switched off.
+
+    What carries the wish of a pod's author stays as a tie-breaker; what the scheduler makes up goes, unless
+    the profile keeps it. NodeAffinity is no rival where it carries the pool preferences, since those say the
+    same of every node of a pool.
+    """
+    kept: list[tuple[ScorePlugin, int]] = []
+    off: list[ScorePlugin] = []
+    for plugin in default_scorers(minor):
+        if plugin.name == FIT or (plugin.name == NODE_AFFINITY and preferences):
+            continue
+        stated = spec.packing.keep_scorers.get(plugin.name)
+        if stated is not None:
+            kept.append((plugin, stated))
+        elif plugin.speaks_for == "pod":
+            kept.append((plugin, plugin.weight))
+        else:
+            off.append(plugin)
+    return kept, off
+
+
+def _distinct_cases(
+    pools: Sequence[Pool], jobs: Sequence[PlannedJob]
+) -> Iterator[tuple[Pool, PlannedJob, PodGroup, str | None]]:
+    """One case per pool and kind of pod: per number of devices asked the pod with least cpu and memory.
+
+    The least pod makes the least step (and leaves the other resources freest), so it stands for all.
+    """
+    least: dict[tuple[str, str | None, int], tuple[PlannedJob, PodGroup]] = {}
+    for job in jobs:
+        for group in job.pod_groups:
+            device, asked = next(iter(group.request.devices.items()), (None, 0))
+            for name in group.pools:
+                key = (name, device, asked)
+                known = least.get(key)
+                if known is None or _size(group.request) < _size(known[1].request):
+                    least[key] = (job, group)
+    by_name = {pool.name: pool for pool in pools}
+    for (name, device, _), (job, group) in sorted(least.items(), key=lambda entry: str(entry[0])):
+        yield by_name[name], job, group, device
+
+
+def _size(request: Amount) -> tuple[int, int]:
+    return request.cpu, request.memory
+
+
+def _steps(
+    fit: FitScore, gpu_weight: int, pool: Pool, job: PlannedJob, group: PodGroup, device: str | None
+) -> tuple[int | None, int | None]:
+    node, request = pool.allocatable, group.request
+    if device is None:
+        return job_step(fit, node, request), None
+    return (
+        device_step(fit, gpu_weight, node, request, device),
+        device_step_any_state(fit, gpu_weight, node, request, device),
+    )
+
+
+def _fit_weight(
+    stated: int | None, steps: Sequence[tuple[int | None, int | None]], rivals: int
+) -> tuple[int, str]:
+    if stated is not None:
+        return stated, "stated in the profile"
+    # the worst state where packing still wins a point there, else equal states
+    counted = [
+        any_state if any_state is not None and any_state >= 1 else step
+        for step, any_state in steps
+        if step is not None
+    ]
+    positive = [step for step in counted if step >= 1]
+    least = min(positive, default=1)
+    weight = rivals // least + 1
+    return weight, (
+        f"one step of packing is at least {least} points and the rivals add up to at most {rivals}; "
+        f"{weight} x {least} is the least multiple above that"
+    )
+
+
+def cap_shape(pools: Sequence[Pool], cap: Cap) -> Shape:
+    """A shape that rises to the cap and falls beyond it.
+
+    Utilization at the cap is the least over the pools of (allocatable - headroom) / allocatable in percent.
+    """
+    edges = [
+        100 * max(0, have - keep) // have
+        for pool in pools
+        for have, keep in (
+            (pool.allocatable.cpu, cap.cpu),
+            (pool.allocatable.memory, cap.memory),
+        )
+        if have and keep
+    ]
+    edge = min(min(edges, default=100), 99)
+    if edge <= 0:
+        return ((0, 10), (100, 0))
+    return ((0, 0), (edge, 10), (100, 0))

@@ -1,0 +1,1 @@
+"""From text to a typed ClusterProfile with the origin of every value."""

@@ -1,0 +1,1 @@
+"""Policy as code: one file is one rule, folders by subject."""

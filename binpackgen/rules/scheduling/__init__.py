@@ -1,0 +1,1 @@
+"""Rules about scheduler weights and packing (BP2xx)."""

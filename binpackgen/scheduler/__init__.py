@@ -1,0 +1,1 @@
+"""What kube-scheduler does, as facts per Kubernetes minor and as its own integer arithmetic."""

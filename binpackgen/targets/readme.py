@@ -1,0 +1,172 @@
+"""The README of a tree: what to apply, in which order, how to check it and how to roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import resources
+
+from ..document import Because, Document, Output, TextFile, Unsupported
+from ..plan.model import Plan
+
+#: How the scheduler configuration reaches each control plane, and how to take it back.
+_SCHEDULER_STEPS: dict[str, tuple[str, str]] = {
+    "kubeadm": (
+        "Copy `scheduler/kube-scheduler-config.yaml` to the path that `scheduler/kubeadm.yaml` names on every control-plane node, "
+        "merge `scheduler/kubeadm.yaml` into the cluster's kubeadm configuration, and run `kubeadm init phase "
+        "control-plane scheduler --config FILE` there, one node after the other.",
+        "Remove the `--config` argument again (`kubeadm init phase control-plane scheduler` without the patch).",
+    ),
+    "kind": (
+        "Create the cluster: `kind create cluster --config scheduler/kind.yaml` from this folder.",
+        "Create the cluster without `scheduler/kind.yaml`.",
+    ),
+    "k3s": (
+        "Copy the files of `scheduler/` to every server as their comments say and restart k3s, one server after the other.",
+        "Remove the `kube-scheduler-arg` entry and restart k3s.",
+    ),
+    "rke2": (
+        "Copy the files of `scheduler/` to every server as their comments say and restart rke2-server, one server after the other.",
+        "Remove the `kube-scheduler-arg` entry and restart rke2-server.",
+    ),
+    "talos": (
+        "Patch the control-plane machines once: `talosctl patch mc --nodes NODES --patch @scheduler/talos.yaml`. Lists are appended, so do not patch twice.",
+        "Apply the machine configuration without the patch.",
+    ),
+    "openshift": (
+        "`kubectl apply --server-side -f scheduler/` sets the cluster's scheduler profile; the operator rolls it out.",
+        "Set `spec.profile: LowNodeUtilization` on the Scheduler `cluster`.",
+    ),
+    "aks": (
+        "`kubectl apply --server-side -f scheduler/` and wait for status Succeeded of the SchedulerConfiguration.",
+        "Delete the SchedulerConfiguration.",
+    ),
+    "eks": (
+        "Update the cluster with the settings in `scheduler/`.",
+        "Update the cluster with strategy LeastAllocated.",
+    ),
+    "gke": (
+        "Run the command in `scheduler/`.",
+        "Set the autoscaling profile back to `balanced`.",
+    ),
+    "gardener": (
+        "Merge `scheduler/` into the Shoot and let it reconcile.",
+        "Set the Shoot's scheduler profile back to `balanced`.",
+    ),
+    "second-scheduler": (
+        "The scheduler's Deployment is part of the kustomization; wait until it is available.",
+        "Delete the scheduler's Deployment only after no pod names it: pods that do would stay Pending without an event.",
+    ),
+}
+
+
+def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
+    """The README that fits what the other targets made."""
+    import jinja2
+
+    made = list(outputs)
+    files = {output.path for output in made if not isinstance(output, Unsupported)}
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True  # noqa: S701  (Markdown)
+    )
+    source = resources.files("binpackgen.data").joinpath("tree-readme.md.j2").read_text("utf-8")
+    losses = [output for output in made if isinstance(output, Unsupported)]
+    text = environment.from_string(source).render(
+        plan=plan,
+        margin=_margin(plan),
+        weights=_weights(plan),
+        losses=losses,
+        prerequisites=list(_prerequisites(plan, files)),
+        steps=list(_steps(plan, made, files)),
+        checks=list(_checks(plan, files)),
+        rollback=list(_rollback(plan, files)),
+    )
+    return TextFile("README.md", text, Because("what to apply, in which order, and how to roll back", (("spec",),)))
+
+
+def _margin(plan: Plan) -> str:
+    worst = plan.scheduler.worst
+    if worst is None:
+        return "No job states a pod, so there is no margin to compute."
+    verb = "outvotes" if worst.points > 0 else "does not outvote"
+    step = f"one more {worst.device} in use" if worst.device else f"one more pod of job {worst.job}"
+    return (
+        f"The weakest place is pool {worst.pool}: {step} makes {worst.step} points of NodeResourcesFit, times "
+        f"weight {worst.weight} is {worst.step * worst.weight}, and {verb} the {worst.rivals} points that all other "
+        f"scorers can add up to: margin {worst.points}."
+    )
+
+
+def _weights(plan: Plan) -> str:
+    scheduler = plan.scheduler
+    rows = ["| score plugin | weight | why |", "|---|---|---|"]
+    rows += [f"| {s.plugin} | {s.weight} | {s.reason} |" for s in scheduler.scorers]
+    rows += [
+        f"| {off.plugin} | off (default {off.default_weight}) | {off.reason}; cost: {off.cost} |"
+        for off in scheduler.switched_off
+    ]
+    return "\n".join(rows)
+
+
+def _prerequisites(plan: Plan, files: set[str]) -> Iterator[str]:
+    if plan.queues:
+        yield (
+            "Kueue 0.17 or newer (kueue.x-k8s.io/v1beta2) is installed, its integrations list batch/job and "
+            "jobset.x-k8s.io/jobset; apply its CRDs server-side, they are too large for client-side apply."
+        )
+    if any(path.startswith("jobs/") for path in files):
+        yield "JobSet 0.11 or newer is installed where a job in `jobs/` is a JobSet."
+    if "device-plugin/values.yaml" in files:
+        yield "The NVIDIA container toolkit is set up on GPU nodes."
+    spaces = sorted(
+        {space for queue in plan.queues for space in queue.source.namespaces}
+        | {job.namespace for job in plan.jobs}
+    )
+    if spaces:
+        yield f"The namespaces exist: {', '.join(spaces)}. They belong to their teams and are not part of this tree."
+    if plan.cap is not None and plan.cap.form == "filter":
+        yield "The scheduler image has the NodeUtilizationCap plugin."
+    yield "`kubectl apply --dry-run=server -k .` as the last gate: webhooks and admission have the final word."
+
+
+def _steps(plan: Plan, made: list[Output], files: set[str]) -> Iterator[str]:
+    if any(path.startswith("nodes/") for path in files):
+        yield "Labels, taints and reserved resources of the nodes: `nodes/<pool>/`, pool by pool, drained one node at a time where the kubelet restarts with smaller allocatable."
+    if "device-plugin/values.yaml" in files:
+        yield (
+            "The device plugin: `helm upgrade --install nvdp nvdp/nvidia-device-plugin --version 0.19.0 --namespace "
+            "nvidia-device-plugin --create-namespace -f device-plugin/values.yaml`, then see that the nodes' "
+            "allocatable shows the devices."
+        )
+    yield _SCHEDULER_STEPS[plan.control_plane][0]
+    if any(isinstance(output, Document) and output.sync for output in made):
+        yield "All API objects: `kubectl apply --server-side --field-manager binpackgen -k .`, or let Argo CD or Flux sync this folder."
+    if plan.jobs:
+        yield "Jobs are templates to submit, not to sync: `kubectl create -f jobs/<job>.yaml`."
+
+
+def _checks(plan: Plan, files: set[str]) -> Iterator[str]:
+    columns = [
+        "NAME:.metadata.name",
+        "POOL:.metadata.labels." + plan.spec.node_labels.pool.replace(".", "\\."),
+        "CPU:.status.allocatable.cpu",
+        "MEMORY:.status.allocatable.memory",
+    ]
+    devices = sorted({name for pool in plan.pools for name in pool.allocatable.devices})
+    columns += [f"{name.rpartition('/')[2].upper()}:.status.allocatable." + name.replace(".", "\\.") for name in devices]
+    yield "# each pool shows its label and what its nodes offer"
+    yield f"kubectl get nodes -o custom-columns='{','.join(columns)}'"
+    yield "# pods go to the fullest node that holds them, one node after the other"
+    yield "kubectl get pods -A -o wide --sort-by=.spec.nodeName"
+    yield "# what the scheduler decided for a pod, and which plugins filtered nodes"
+    yield "kubectl events --for pod/NAME"
+    if plan.queues:
+        yield "# what waits, and why"
+        yield "kubectl get workloads -A"
+
+
+def _rollback(plan: Plan, files: set[str]) -> Iterator[str]:
+    yield "Check out the previous commit of this folder; a tree is always whole, never half of two builds."
+    yield _SCHEDULER_STEPS[plan.control_plane][1]
+    yield "`kubectl apply --server-side --field-manager binpackgen -k .` from there. Running pods keep their nodes and priorities."
+    if plan.tiers:
+        yield "A PriorityClass whose value or preemptionPolicy changed must be deleted and created again: both are immutable."

