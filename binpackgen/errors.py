@@ -13,5 +13,5 @@ class FindingsError(BinpackgenError):
     """The input has findings that forbid going on; the command ends with exit code 1."""
 
     def __init__(self, findings: list[Finding]) -> None:
-        super().__init__(f"{len(findings)} findings")
+        super().__init__("; ".join(f"{f.span}: {f.code} {f.message}" for f in findings))
         self.findings = findings

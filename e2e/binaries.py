@@ -12,6 +12,8 @@ whole or not at all, and is made by one process while the others wait. Where som
 `python -m e2e.binaries NAME...` prepares binaries ahead of time; `--list` says which there are.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import fcntl

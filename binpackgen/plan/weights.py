@@ -23,7 +23,7 @@ from ..scheduler.arithmetic import (
     weighted_floor,
     weighted_half_up,
 )
-from ..scheduler.plugins import FIT, NODE_AFFINITY, ScorePlugin, default_scorers
+from ..scheduler.plugins import BALANCED, FIT, NODE_AFFINITY, ScorePlugin, default_scorers
 from .model import (
     Amount,
     Cap,
@@ -36,6 +36,7 @@ from .model import (
     ScorerWeight,
     SwitchedOff,
 )
+from .platforms import PLATFORMS, FixedScoring
 from .preferences import smallest_gap
 
 #: Largest weight of a resource in a scoringStrategy (apis/config/validation/validation_pluginargs.go).
@@ -192,36 +193,17 @@ def plan_scheduler(
     cap: Cap | None,
 ) -> Scheduler:
     """The packing profile: every weight with its reason, every rival with what became of it."""
-    packing = spec.packing
-    stated = packing.resource_weights
-    shape: Shape = LINEAR
-    strategy = packing.strategy
-    if cap is not None and cap.form == "curve":
-        strategy, shape = "RequestedToCapacityRatio", cap_shape(pools, cap)
-    elif packing.shape:
-        shape = tuple((point.utilization, point.score) for point in packing.shape)
-    fit = FitScore(
-        strategy, shape, stated.cpu if stated else 1, stated.memory if stated else 1
-    )
+    fixed = PLATFORMS[spec.kubernetes.control_plane].fixed
+    fit = FitScore("MostAllocated", LINEAR, 1, 1) if fixed else _fit_score(spec, pools, cap)
     devices = sorted({name for pool in pools for name in pool.allocatable.devices})
     cases = list(_distinct_cases(pools, jobs))
-    gpu_cases = [(pool.allocatable, group.request, device) for pool, _, group, device in cases if device]
-    gpu_weight = stated.gpu if stated else None
-    if gpu_weight is None:
-        gpu_weight = derive_gpu_weight(fit, gpu_cases)
-        reason = (
-            f"weight {gpu_weight} is the least with which one more device in use counts for more than all "
-            "cpu and memory of a node"
-            if devices
-            else "no pool has GPUs"
-        )
-    else:
-        reason = "stated in the profile"
+    gpu_weight, resource_reason = _gpu_weight(spec, fit, devices, cases, fixed)
+    scored_devices = devices if gpu_weight else []
 
-    kept, off = _sort_scorers(spec, minor, bool(preferences))
-    rivals = MAX_NODE_SCORE * sum(weight for _, weight in kept)
+    kept, off = _sort_scorers(spec, minor, bool(preferences), fixed)
+    rivals = sum(weight * plugin.span for plugin, weight in kept)
     steps = [_steps(fit, gpu_weight, *case) for case in cases]
-    weight, weight_reason = _fit_weight(packing.plugin_weight, steps, rivals)
+    weight, weight_reason = _fit_weight(spec, steps, rivals, fixed)
     margins = tuple(
         Margin(
             pool=pool.name,
@@ -234,52 +216,90 @@ def plan_scheduler(
             rivals=rivals,
         )
         for (pool, job, group, device), (step, any_state) in zip(cases, steps, strict=True)
-        if step is not None
+        if step is not None and not (fixed and fixed.fit_weight is None)
     )
 
-    gap = smallest_gap(preferences)
     scorers = [ScorerWeight(FIT, weight, weight_reason)]
     if preferences:
-        affinity = (MAX_NODE_SCORE * weight + rivals) // gap + 1
-        scorers.append(
-            ScorerWeight(
-                NODE_AFFINITY,
-                affinity,
-                f"pools differ by at least {gap} points of preference; {affinity} x {gap} is more than packing "
-                f"({MAX_NODE_SCORE} x {weight}) and all rivals ({rivals}) can say between pools, and inside a "
-                "pool every node has the same preference",
-            )
-        )
-    scorers += [
-        ScorerWeight(
-            plugin.name,
-            keep,
-            "carries what the author of a pod asked for, below one step of packing"
-            if plugin.speaks_for == "pod"
-            else "kept by the profile, below one step of packing",
-        )
-        for plugin, keep in kept
-    ]
+        scorers.append(_affinity(preferences, weight, rivals, fixed))
+    scorers += [ScorerWeight(plugin.name, keep, _why_kept(plugin, fixed)) for plugin, keep in kept]
+    serving = spec.packing.serving
     return Scheduler(
-        name=packing.scheduler_name,
-        strategy=strategy,
-        shape=tuple(shape),
+        name=spec.packing.scheduler_name,
+        strategy=fit.strategy,
+        shape=fit.shape if fit.packs_by_ratio else (),
         resource_weights=(
             ("cpu", fit.cpu_weight),
             ("memory", fit.memory_weight),
-            *((name, gpu_weight) for name in devices),
+            *((name, gpu_weight) for name in scored_devices),
         ),
-        resource_reason=reason,
+        resource_reason=resource_reason,
         scorers=tuple(scorers),
-        switched_off=tuple(
-            SwitchedOff(p.name, p.weight, p.against_packing, p.cost_of_off) for p in off
-        ),
-        percentage_of_nodes_to_score=_percentage(spec, pools),
+        switched_off=tuple(SwitchedOff(p.name, p.weight, p.against_packing, p.cost_of_off) for p in off),
+        percentage_of_nodes_to_score=None if fixed else _percentage(spec, pools),
         margins=margins,
         preferences=preferences,
-        preference_gap=gap,
-        serving_name=packing.serving.scheduler_name if packing.serving else None,
+        preference_gap=smallest_gap(preferences),
+        serving_name=serving.scheduler_name if serving else None,
     )
+
+
+def _fit_score(spec: Spec, pools: Sequence[Pool], cap: Cap | None) -> FitScore:
+    packing, stated = spec.packing, spec.packing.resource_weights
+    cpu, memory = (stated.cpu, stated.memory) if stated else (1, 1)
+    if cap is not None and cap.form == "curve":
+        return FitScore("RequestedToCapacityRatio", cap_shape(pools, cap), cpu, memory)
+    shape = tuple((point.utilization, point.score) for point in packing.shape) if packing.shape else LINEAR
+    return FitScore(packing.strategy, shape, cpu, memory)
+
+
+def _gpu_weight(
+    spec: Spec,
+    fit: FitScore,
+    devices: Sequence[str],
+    cases: Sequence[tuple[Pool, PlannedJob, PodGroup, str | None]],
+    fixed: FixedScoring | None,
+) -> tuple[int, str]:
+    """Weight of the devices inside NodeResourcesFit (0: not scored) and the reason."""
+    stated = spec.packing.resource_weights
+    if fixed and not fixed.scores_devices:
+        return 0, "the control plane scores cpu and memory only"
+    if stated and stated.gpu is not None:
+        return stated.gpu, "stated in the profile"
+    if not devices:
+        return 0, "no pool has GPUs"
+    weight = derive_gpu_weight(
+        fit, [(pool.allocatable, group.request, device) for pool, _, group, device in cases if device]
+    )
+    return weight, (
+        f"weight {weight} is the least with which one more device in use counts for more than all cpu and "
+        "memory of a node"
+    )
+
+
+def _affinity(
+    preferences: tuple[PoolPreference, ...], fit_weight: int, rivals: int, fixed: FixedScoring | None
+) -> ScorerWeight:
+    """The weight with which the preference between pools outvotes packing and all rivals together."""
+    if fixed:
+        return ScorerWeight(NODE_AFFINITY, 2, "the control plane's own weight")
+    gap = smallest_gap(preferences)
+    weight = (MAX_NODE_SCORE * fit_weight + rivals) // gap + 1
+    return ScorerWeight(
+        NODE_AFFINITY,
+        weight,
+        f"pools differ by at least {gap} points of preference; {weight} x {gap} is more than packing "
+        f"({MAX_NODE_SCORE} x {fit_weight}) and all rivals ({rivals}) can say between pools, and inside a pool "
+        "every node has the same preference",
+    )
+
+
+def _why_kept(plugin: ScorePlugin, fixed: FixedScoring | None) -> str:
+    if fixed:
+        return "the control plane's own weight"
+    if plugin.speaks_for == "pod":
+        return "carries what the author of a pod asked for, below one step of packing"
+    return "kept by the profile, below one step of packing"
 
 
 def _percentage(spec: Spec, pools: Sequence[Pool]) -> int | None:
@@ -291,7 +311,7 @@ def _percentage(spec: Spec, pools: Sequence[Pool]) -> int | None:
 
 
 def _sort_scorers(
-    spec: Spec, minor: int, preferences: bool
+    spec: Spec, minor: int, preferences: bool, fixed: FixedScoring | None
 ) -> tuple[list[tuple[ScorePlugin, int]], list[ScorePlugin]]:
     """The rivals that stay, with weights, and those that are switched off.
 
@@ -305,7 +325,12 @@ def _sort_scorers(
         if plugin.name == FIT or (plugin.name == NODE_AFFINITY and preferences):
             continue
         stated = spec.packing.keep_scorers.get(plugin.name)
-        if stated is not None:
+        if fixed:
+            if plugin.name == BALANCED and fixed.balanced_off:
+                off.append(plugin)
+            else:
+                kept.append((plugin, plugin.weight))
+        elif stated is not None:
             kept.append((plugin, stated))
         elif plugin.speaks_for == "pod":
             kept.append((plugin, plugin.weight))
@@ -352,10 +377,17 @@ def _steps(
 
 
 def _fit_weight(
-    stated: int | None, steps: Sequence[tuple[int | None, int | None]], rivals: int
+    spec: Spec,
+    steps: Sequence[tuple[int | None, int | None]],
+    rivals: int,
+    fixed: FixedScoring | None,
 ) -> tuple[int, str]:
-    if stated is not None:
-        return stated, "stated in the profile"
+    if fixed:
+        if fixed.fit_weight is None:
+            return 1, "the control plane's own weight, which is not published"
+        return fixed.fit_weight, "the control plane's own weight"
+    if spec.packing.plugin_weight is not None:
+        return spec.packing.plugin_weight, "stated in the profile"
     # the worst state where packing still wins a point there, else equal states
     counted = [
         any_state if any_state is not None and any_state >= 1 else step

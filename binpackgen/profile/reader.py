@@ -27,7 +27,7 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+\Z")
 _BOOLEAN_WORDS = frozenset("y Y yes Yes YES n N no No NO on On ON off Off OFF".split())
 _NULL_WORDS = frozenset(("", "~", "null", "Null", "NULL"))
 _NUMBER_TRAP = re.compile(
-    r"""(?x)
+    r"""(?x) (?:
     [-+]?0[0-9_]+ (?:\.[0-9]*)?                 # 08, 010
   | [-+]?0[xXoObB][0-9a-fA-F_]+                 # 0x1F, 0o17
   | [-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+   # 1e3
@@ -36,7 +36,7 @@ _NUMBER_TRAP = re.compile(
   | \+[0-9]+ (?:\.[0-9]*)?                      # +5
   | [-+]?\.[0-9]+ | [-+]?[0-9]+\. | -0          # .5, 1.
   | [-+]?\.(?:inf|Inf|INF) | \.(?:nan|NaN|NAN)
-    \Z"""
+    ) \Z"""
 )
 _STR = "tag:yaml.org,2002:str"
 _CORE = "tag:yaml.org,2002:"
@@ -78,7 +78,10 @@ def read_bytes(raw: bytes, file: str) -> tuple[Node | None, list[Finding]]:
 
 
 def read_text(text: str, file: str) -> tuple[Node | None, list[Finding]]:
-    """Read a YAML text with a single mapping; None comes with at least one finding."""
+    """Read a YAML text with a single mapping.
+
+    With findings, the tree lacks what they are about, or is None where nothing could be read.
+    """
     try:
         loader = _Loader(text)
         try:
@@ -103,7 +106,7 @@ def read_text(text: str, file: str) -> tuple[Node | None, list[Finding]]:
         builder.findings.append(
             SYNTAX.at(node.span, f"a profile is a mapping, this is {_kind(node.value)}")
         )
-    return (None if builder.findings else node), builder.findings
+    return node, builder.findings
 
 
 def _kind(value: Any) -> str:

@@ -14,13 +14,15 @@ NEWEST_MINOR = 37
 
 FIT = "NodeResourcesFit"
 NODE_AFFINITY = "NodeAffinity"
+BALANCED = "NodeResourcesBalancedAllocation"
 
 
 @dataclass(frozen=True, slots=True)
 class ScorePlugin:
     """A score plugin that is on by default.
 
-    `since` is the first minor in which it scores with default feature gates. `speaks_for` says whose wish its
+    `since` is the first minor in which it scores with default feature gates. `span` is the most by which its
+    scores of two nodes can differ. `speaks_for` says whose wish its
     score carries: the pod's author ("pod"), or nobody's but the scheduler's own ("cluster").
     `against_packing` and `cost_of_off` complete sentences in `explain` and in the README of a tree.
     """
@@ -31,6 +33,7 @@ class ScorePlugin:
     against_packing: str
     cost_of_off: str
     since: int = OLDEST_MINOR
+    span: int = 100
 
 
 SCORE_PLUGINS: tuple[ScorePlugin, ...] = (
@@ -86,11 +89,12 @@ SCORE_PLUGINS: tuple[ScorePlugin, ...] = (
         since=35,
     ),
     ScorePlugin(
-        "NodeResourcesBalancedAllocation",
+        BALANCED,
         1,
         "cluster",
         "prefers nodes on which cpu and memory are equally full, mostly the emptier ones",
         "cpu and memory of a node fill at different speeds where job shapes are lopsided",
+        span=50,  # balanced_allocation.go: 50..100 in every minor, since the deviation is at most a half
     ),
     ScorePlugin(
         "ImageLocality",

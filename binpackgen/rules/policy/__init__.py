@@ -1,0 +1,1 @@
+"""Rules about the profile's own policies, and about rules themselves (BP6xx)."""

@@ -1,0 +1,1 @@
+"""Rules about node pools and GPUs (BP1xx)."""

@@ -1,0 +1,1 @@
+"""Rules about priority tiers and preemption (BP3xx)."""

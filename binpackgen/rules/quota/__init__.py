@@ -1,0 +1,1 @@
+"""Rules about queues, quotas and cohorts (BP4xx)."""

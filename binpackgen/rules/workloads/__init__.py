@@ -1,0 +1,1 @@
+"""Rules about jobs (BP5xx)."""
