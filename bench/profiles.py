@@ -69,7 +69,7 @@ def _job(index: int, queue: str, gpu_type: str) -> list[str]:
     kinds = (
         ["      template: single-gpu", f"      each: {{cpu: {2 + index % 5}, memory: {16 + index % 9}Gi, {gpu}}}"],
         ["      template: pytorch-ddp", "      workers: 2", f"      each: {{cpu: {2 + index % 3}, memory: 24Gi, {gpu}}}"],
-        ["      template: array", "      workers: 4", "      completions: 40", "      each: {cpu: 2, memory: 8Gi}"],
-        ["      template: etl", '      schedule: "0 2 * * *"', "      each: {cpu: 2, memory: 8Gi}"],
+        ["      template: array", "      workers: 4", "      completions: 40", "      each: {cpu: 4, memory: 16Gi}"],
+        ["      template: etl", '      schedule: "0 2 * * *"', "      each: {cpu: 4, memory: 16Gi}"],
     )
     return [f"    - name: job-{index}", *kinds[index % 4], *common, "      env: {TEAM: platform, STAGE: production}"]

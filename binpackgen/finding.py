@@ -33,12 +33,24 @@ class Edit:
     text: str
 
 
+def printable(text: str) -> str:
+    """`text` with everything escaped that would break a line or a terminal: control and format characters."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """What to do about a finding. `edits` is empty where only a person can decide."""
 
     title: str
     edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,7 @@ class Finding:
 
     `message` is one sentence in lower case without a full stop that states the fact with its numbers
     and the consequence; the instruction belongs in `fix`. `related` are further places with a label each.
+    Whatever a message quotes, it stays one printable line.
     """
 
     code: str
@@ -57,6 +70,9 @@ class Finding:
     fix: Fix | None = None
     related: tuple[tuple[Span, str], ...] = ()
     waived: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", printable(self.message))
 
     @property
     def blocks(self) -> bool:

@@ -75,6 +75,7 @@ COMMANDS: dict[str, Command] = {
 SOURCES: dict[str, tuple[str, str]] = {
     "device-plugin": ("device-plugin", "github.com/NVIDIA/k8s-device-plugin"),
     "jobset": ("crds", "sigs.k8s.io/jobset"),
+    "karpenter": ("karpenter", "sigs.k8s.io/karpenter"),
     "kueue": ("crds", "sigs.k8s.io/kueue"),
 }
 
@@ -130,7 +131,7 @@ def cached(name: str, version: str) -> Path | None:
 
 
 def module_dir(name: str) -> Path:
-    """The unpacked source of a pinned module: kueue, jobset or device-plugin."""
+    """The unpacked source of a pinned module, one of SOURCES."""
     if name not in SOURCES:
         raise UnavailableError(
             name, f"no module of that name is pinned; there are {', '.join(sorted(SOURCES))}"

@@ -41,7 +41,8 @@ def command(
     from pathlib import Path
 
     from ..compilation import compile_profile
-    from ..emit.tree import compare, render, write_tree
+    from ..emit.folder import compare, write_tree
+    from ..emit.tree import render
     from ..report.margin import margin_summary
     from ..report.text import write_findings
 

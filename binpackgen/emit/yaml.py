@@ -15,7 +15,7 @@ from ..errors import BinpackgenError
 _BARE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
 
 #: What YAML 1.1 or 1.2 readers resolve to a boolean, null or float although it looks like a word.
-_WORDS = frozenset("y n yes no on off true false null nan inf infinity".split())
+_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity"])
 
 #: What must not stand raw in a quoted scalar: controls, the line breaks of YAML 1.1 (NEL, LS, PS), byte order
 #: marks and noncharacters; and spaces, joiners and direction marks that a reviewer cannot see. The list is
@@ -118,5 +118,7 @@ def _escape(match: re.Match[str]) -> str:
         return short
     code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
-        raise BinpackgenError(f"U+{code:04X} is half of a surrogate pair and no character that a file can hold")
+        raise BinpackgenError(
+            f"U+{code:04X} is half of a surrogate pair and no character that a file can hold"
+        )
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

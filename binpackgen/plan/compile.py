@@ -34,6 +34,7 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
         control_plane=spec.kubernetes.control_plane,
         runs_in_cluster=scheduler_runs_in_cluster(spec),
         pools=pools,
+        pools_by_name={pool.name: pool for pool in pools},
         tiers=tuple(
             Tier(tier.name, ("spec", "priorityTiers", index), tier)
             for index, tier in enumerate(spec.priority_tiers)

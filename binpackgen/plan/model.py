@@ -293,6 +293,7 @@ class Plan:
     control_plane: str
     runs_in_cluster: bool
     pools: tuple[Pool, ...]
+    pools_by_name: Mapping[str, Pool]
     tiers: tuple[Tier, ...]
     jobs: tuple[PlannedJob, ...]
     scheduler: Scheduler
@@ -318,7 +319,7 @@ class Plan:
 
     def pool(self, name: str) -> Pool:
         """The pool of that name."""
-        return next(pool for pool in self.pools if pool.name == name)
+        return self.pools_by_name[name]
 
     @property
     def default_tier(self) -> str | None:

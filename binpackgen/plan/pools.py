@@ -9,6 +9,12 @@ from .model import Amount, Cap, PlannedTaint, Pool
 #: Value of the GPU type label on nodes without GPUs.
 NO_GPU = "none"
 
+#: Prefix of the resources that the NVIDIA device plugin offers.
+NVIDIA = "nvidia.com/"
+
+#: Node label by which the NVIDIA device plugin finds its configuration (k8s-device-plugin v0.19.0, README).
+DEVICE_PLUGIN_CONFIGURATION = "nvidia.com/device-plugin.config"
+
 
 def plan_cap(spec: Spec) -> Cap | None:
     """The cap that the profile states, if any."""
@@ -49,9 +55,12 @@ def _plan_pool(source: NodePool, at: tuple[str | int, ...], keys: NodeLabels, ca
         room = room.less(Amount(cap.cpu, cap.memory))
     gpu_type = source.gpu.type if source.gpu else NO_GPU
     labels = {keys.pool: source.name, keys.gpu_type: gpu_type, **source.labels}
-    if devices:
+    if source.gpu is not None and source.gpu.resource.startswith(NVIDIA):
         # the device plugin's chart starts its pods only on nodes with one of three labels
         labels["nvidia.com/gpu.present"] = "true"
+        configuration = device_plugin_configuration(source)
+        if configuration is not None:
+            labels[DEVICE_PLUGIN_CONFIGURATION] = configuration
     return Pool(
         name=source.name,
         at=at,
@@ -93,6 +102,19 @@ def offered_devices(pool: NodePool) -> dict[str, int]:
     if sharing is not None and sharing.replicas > 1:
         return {f"{gpu.resource}.shared" if sharing.rename else gpu.resource: gpu.count * sharing.replicas}
     return {gpu.resource: gpu.count}
+
+
+def device_plugin_configuration(pool: NodePool) -> str | None:
+    """Name of the device plugin's configuration for the pool: time-slicing-4, mig-mixed; None for whole GPUs."""
+    gpu = pool.gpu
+    if gpu is None or not gpu.resource.startswith(NVIDIA):
+        return None
+    if gpu.mig is not None:
+        return f"mig-{gpu.mig.strategy}"
+    sharing = gpu.sharing
+    if sharing is None or sharing.replicas == 1:
+        return None
+    return f"{sharing.strategy}-{sharing.replicas}{'-renamed' if sharing.rename else ''}"
 
 
 def _taints(source: NodePool, devices: dict[str, int]) -> tuple[PlannedTaint, ...]:

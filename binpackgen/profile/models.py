@@ -61,7 +61,9 @@ ControlPlane = Literal[
 class Model(BaseModel):
     """Strict and frozen; keys are camelCase in the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, use_attribute_docstrings=True)
+    # the docstrings below the fields become schema descriptions in schema.py: pydantic's own reading of them
+    # parses this file once per class, which every run would pay for
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
 
 class Metadata(Model):

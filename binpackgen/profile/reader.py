@@ -25,7 +25,12 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+\Z")
 _BOOLEAN_WORDS = frozenset("y Y yes Yes YES n N no No NO on On ON off Off OFF".split())
-_NULL_WORDS = frozenset(("", "~", "null", "Null", "NULL"))
+_CONSTANTS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER_STARTS = frozenset("+-.0123456789")
 _NUMBER_TRAP = re.compile(
     r"""(?x) (?:
     [-+]?0[0-9_]+ (?:\.[0-9]*)?                 # 08, 010
@@ -259,24 +264,16 @@ class _Builder:
                 self.check_tag(node, _STR)
                 return None
             return Node(text, here, key_span)
-        if not node.tag.startswith(_CORE):
-            self.check_tag(node, _STR)
-            return None
-        if node.tag == _STR and _resolved(text) != _STR:
-            return Node(text, here, key_span)  # an explicit !!str
-        if node.tag != _resolved(text):
-            self.check_tag(node, _STR)
-            return None
-        if text in _NULL_WORDS:
-            return Node(None, here, key_span)
-        if text in ("true", "True", "TRUE"):
-            return Node(True, here, key_span)
-        if text in ("false", "False", "FALSE"):
-            return Node(False, here, key_span)
-        if _INTEGER.match(text):
-            return Node(int(text) if len(text) < 40 else text, here, key_span)
-        if _DECIMAL.match(text):
-            return Node(DecimalText(text), here, key_span)
+        if node.end_mark.index - node.start_mark.index != len(text):  # a tag, or text over several lines
+            if node.tag == _STR:
+                return Node(text, here, key_span)
+            if node.tag != _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)):
+                self.check_tag(node, _STR)
+                return None
+        if text[:1] in _NUMBER_STARTS:
+            return self.number(text, here, key_span)
+        if text in _CONSTANTS:
+            return Node(_CONSTANTS[text], here, key_span)
         if text in _BOOLEAN_WORDS:
             self.findings.append(
                 AMBIGUOUS_SCALAR.at(
@@ -287,6 +284,14 @@ class _Builder:
                 )
             )
             return None
+        return Node(text, here, key_span)
+
+    def number(self, text: str, here: Span, key_span: Span | None) -> Node | None:
+        """A bare scalar that starts like a number; text such as 256Gi or 75% may be one, too."""
+        if _INTEGER.match(text):
+            return Node(int(text) if len(text) < 40 else text, here, key_span)
+        if _DECIMAL.match(text):
+            return Node(DecimalText(text), here, key_span)
         if _NUMBER_TRAP.match(text):
             self.findings.append(
                 AMBIGUOUS_SCALAR.at(
@@ -298,12 +303,6 @@ class _Builder:
             )
             return None
         return Node(text, here, key_span)
-
-
-def _resolved(text: str) -> str:
-    """The tag that PyYAML gives the bare scalar `text`."""
-    tag: str = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))
-    return tag
 
 
 _RESOLVER: Any = yaml.resolver.Resolver()

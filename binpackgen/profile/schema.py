@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 from typing import Any
 
@@ -10,16 +12,48 @@ SCHEMA_ID = "https://binpackgen.dev/schemas/clusterprofile-v1alpha1.json"
 
 def profile_schema() -> dict[str, Any]:
     """The schema of a whole profile, with descriptions and defaults from the models."""
-    from .models import ClusterProfile
+    from pydantic.json_schema import GenerateJsonSchema
 
-    generated = ClusterProfile.model_json_schema(by_alias=True, ref_template="#/definitions/{model}")
+    from ..quantity import Quantity
+    from . import models
+
+    class WithQuantities(GenerateJsonSchema):
+        """Defaults that are quantities are written as text."""
+
+        def encode_default(self, dft: Any) -> Any:
+            return str(dft) if isinstance(dft, Quantity) else super().encode_default(dft)
+
+    generated = models.ClusterProfile.model_json_schema(
+        by_alias=True, ref_template="#/definitions/{model}", schema_generator=WithQuantities
+    )
     definitions = generated.pop("$defs")
+    for name, fields in _field_docstrings(inspect.getsource(models)).items():
+        described = definitions.get(name, generated if name == "ClusterProfile" else {})
+        for key, text in fields.items():
+            described["properties"][models.to_camel(key)]["description"] = text
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": SCHEMA_ID,
         **_draft7(generated),
         "definitions": {name: _draft7(body) for name, body in sorted(definitions.items())},
     }
+
+
+def _field_docstrings(source: str) -> dict[str, dict[str, str]]:
+    """Class name to field name to the docstring that follows the field."""
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for field, following in zip(node.body, node.body[1:], strict=False):
+            text = following.value if isinstance(following, ast.Expr) else None
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Constant)
+            ):
+                found.setdefault(node.name, {})[field.target.id] = str(text.value)
+    return found
 
 
 def schema_text() -> str:

@@ -154,6 +154,8 @@ def parse_quantity(value: Any) -> Quantity:
         quantity = Quantity(str(value))
     except QuantityError as error:
         raise _fail("quantity", str(error)) from None
+    if not any(char.isdigit() for char in str(value)):  # Kubernetes reads "Gi" as 0
+        raise _fail("quantity", f'"{value}" has a unit but no number')
     if quantity < Quantity("0"):
         raise _fail("quantity", f"{value} is negative")
     return quantity
@@ -175,11 +177,11 @@ def _memory(value: Any) -> Quantity:
             else f"a unit is missing: was {value}Gi or {value}Mi meant?"
         )
         raise _fail("quantity", f"{value} is {quantity.value()} bytes of memory; {hint}")
-    if quantity.value() * 1000 != quantity.milli_value():
-        raise _fail(
-            "quantity",
-            f"{value} is no whole number of bytes; write {-(-quantity.value() // 2**20)}Mi",
-        )
+    if not quantity.is_whole:
+        rounded = quantity.rounded_up(Quantity("1Mi"))
+        raise _fail("quantity", f"{value} is no whole number of bytes; write {rounded.value() // 2**20}Mi")
+    if quantity > Quantity("1Ei"):
+        raise _fail("quantity", f"{value} is more memory than any node or queue has")
     return quantity
 
 
@@ -209,7 +211,7 @@ Memory = Annotated[
 def _count(value: Any) -> int:
     """A whole number, which may be written in any way that a whole quantity can (3000m is 3)."""
     quantity = parse_quantity(value)
-    if quantity.milli_value() % 1000:
+    if not quantity.is_whole:
         raise _fail("quantity", f"{value} is no whole number; devices are not divided")
     return quantity.value()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -171,13 +171,15 @@ class PlanRule(Rule):
 class Judgement:
     """How the profile's policies were applied: on which day, and which waivers met a finding.
 
-    `complete` says that every rule has had its say, so that a waiver without a finding has none to come.
+    `adjustable` has every code and name there is, with whether policies may soften it. `complete` says that
+    every rule has had its say, so that a waiver without a finding has none to come.
     """
 
     loaded: LoadedProfile
     today: date
     complete: bool
-    used: frozenset[int] = field(default_factory=frozenset)
+    used: frozenset[int]
+    adjustable: Mapping[str, bool]
 
 
 class PolicyRule(Rule):
@@ -215,6 +217,6 @@ def suggestion(span: Span, given: str, known: Iterable[str], what: str) -> Fix:
 
 def scalar_text(value: str) -> str:
     """`value` as YAML that every reader takes for that text: plain where that is safe, else quoted."""
-    if re.fullmatch(r"[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*", value) and value not in _NOT_TEXT:
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(?:[-./][A-Za-z0-9]+)*", value) and value.lower() not in _NOT_TEXT:
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ from ..profile.load import LoadedProfile
 from ..profile.models import Waiver
 from ..profile.node import Node
 from ..source import Span, path_text
-from .catalogue import RULES, rules_by_name
+from .catalogue import RULES, adjustable, rules_by_name
 from .policy.crashed_rule import CRASHED
 from .policy.expired_waiver import expired
 from .rule import Draft, Judgement, PlanRule, PolicyRule, ProfileRule
@@ -64,10 +64,13 @@ def apply_policies(
                 used.add(index)
                 reason = reason or waiver.reason
         judged.append(replace(finding, severity=Severity(severity), waived=reason))
-    judgement = Judgement(loaded, today, complete, frozenset(used))
+    judgement = Judgement(loaded, today, complete, frozenset(used), adjustable())
     for rule in RULES:
         if isinstance(rule, PolicyRule):
-            judged += _ask(rule.code, lambda rule=rule: rule.check(judgement), loaded)  # type: ignore[misc]
+            for finding in _ask(rule.code, lambda rule=rule: rule.check(judgement), loaded):  # type: ignore[misc]
+                severity = severities.get(finding.code, finding.severity.value)
+                if severity != "off":
+                    judged.append(replace(finding, severity=Severity(severity)))
     return judged
 
 

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..profile.models import Job
+
 
 @dataclass(frozen=True, slots=True)
 class TemplateFacts:
     """What a built-in template makes.
 
-    `kind` is the object (a schedule puts a CronJob around a Job). `indexed` Jobs give every pod a name with
-    its index. `needs_gpu` templates are pointless for pods without devices. `together` says whether the pods
-    wait for each other, so that some of them alone get nothing done. `service` says whether a Service of the
-    job's name stands beside it.
+    `indexed` Jobs name their pods by index. `needs_gpu` templates are pointless for pods without devices.
+    `together` says whether several pods wait for each other, so that some of them alone get nothing done;
+    they are a JobSet.
     """
 
-    kind: str
     indexed: bool = False
     needs_gpu: bool = False
     together: bool = False
-    service: bool = False
+    master: bool = False
 
 
 BUILT_IN_TEMPLATES: dict[str, TemplateFacts] = {
-    "single-gpu": TemplateFacts("Job", needs_gpu=True),
-    "pytorch-ddp": TemplateFacts("Job", indexed=True, needs_gpu=True, together=True, service=True),
-    "master-workers": TemplateFacts("JobSet", indexed=True, together=True),
-    "array": TemplateFacts("Job", indexed=True),
-    "etl": TemplateFacts("Job"),
+    "single-gpu": TemplateFacts(needs_gpu=True),
+    "pytorch-ddp": TemplateFacts(needs_gpu=True, together=True),
+    "master-workers": TemplateFacts(together=True, master=True),
+    "array": TemplateFacts(indexed=True),
+    "etl": TemplateFacts(),
 }
 
-#: Names of the two replicated Jobs of a JobSet.
+#: Names of the replicated Jobs of a JobSet.
 MASTER, WORKERS = "master", "workers"
+
+
+def makes_jobset(job: Job) -> bool:
+    """Whether a built-in template makes a JobSet of `job`; one worker without a master is a Job."""
+    facts = BUILT_IN_TEMPLATES.get(job.template)
+    return facts is not None and facts.together and (facts.master or job.workers > 1)

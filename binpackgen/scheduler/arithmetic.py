@@ -7,7 +7,8 @@ requested_to_capacity_ratio,resource_allocation}.go and plugins/helper/shape_sco
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 #: Highest score of one plugin on one node (framework.MaxNodeScore).
 MAX_NODE_SCORE = 100
@@ -57,3 +58,38 @@ def weighted_half_up(scores: Iterable[tuple[int, int]]) -> int:
             total += score * weight
             weights += weight
     return (2 * total + weights) // (2 * weights) if weights else 0
+
+
+def least_allocated_share(requested: int, allocatable: int) -> int:
+    """Score 0..100 of one resource under LeastAllocated: what is left in percent, 0 if too much is asked.
+
+    Source: kubernetes v1.37.2, pkg/scheduler/framework/plugins/noderesources/least_allocated.go.
+    """
+    return 0 if requested > allocatable else (allocatable - requested) * MAX_NODE_SCORE // allocatable
+
+
+def balance(fractions: Sequence[float]) -> int:
+    """NodeResourcesBalancedAllocation of one state of a node, 50..100, from the used fractions of its resources.
+
+    The doubles are added in the plugin's order, so that they are the same bits as Go's on amd64. Source:
+    kubernetes v1.37.2, pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
+    """
+    used = [min(fraction, 1.0) for fraction in fractions]
+    deviation = 0.0
+    if len(used) == 2:
+        deviation = abs((used[0] - used[1]) / 2)
+    elif len(used) > 2:
+        total = 0.0
+        for fraction in used:
+            total += fraction
+        mean = total / len(used)
+        squares = 0.0
+        for fraction in used:
+            squares += (fraction - mean) * (fraction - mean)
+        deviation = math.sqrt(squares / len(used))
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def balance_gain(with_pod: int, without_pod: int) -> int:
+    """NodeResourcesBalancedAllocation of 1.36 and later: 75 where a pod changes nothing, 50..100."""
+    return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + with_pod - without_pod) // 2

@@ -1,0 +1,1 @@
+"""Speed, beside the tools that people would use instead."""

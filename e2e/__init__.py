@@ -1,0 +1,1 @@
+"""Pinned upstream binaries, and (next) the control planes that run them."""
