@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: A route of keys and list positions from the document's root, such as ("spec", "nodePools", 0, "cpu").
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of text in a file. Lines and columns count from 1; the end is exclusive."""
 
     file: str

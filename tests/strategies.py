@@ -154,8 +154,14 @@ spec:
     acceptLoss: true
 """
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 #: Keys below which names are the user's own, so that a typo is no unknown key.
 _OWN_NAMES = frozenset({"labels", "quota", "keepScorers", "severities", "env", "tierLimits"})
+
+#: What a short key must not be misspelled as: such words are traps of their own.
+_TRAPS = frozenset({"", "y", "n", "on", "no", "off", "yes", "s"})
 
 #: Scalars that are wrong nearly anywhere, and traps of YAML.
 JUNK: tuple[Any, ...] = (
@@ -166,6 +172,139 @@ JUNK: tuple[Any, ...] = (
     "nvidia.com/gpu", "kubernetes.io/x", "requests.nvidia.com/gpu", "BP201", "BP101", "crashed-rule",
     [], {}, [[]], [None], [{}], {"a": {}}, ["a", "a"], {"name": "x"}, [{"name": "cpu-a"}], {"cpu": 1}, {"gpu": 5},
 )  # fmt: skip
+
+#: Values of the right type for the keys of each part of the language: near the edges of what makes sense, or beyond.
+PLAUSIBLE: dict[str, dict[str, tuple[Any, ...]]] = {
+    "spec": {
+        "packing": (
+            {"cpuOnlyPods": "anywhere"},
+            {"cpuOnlyPods": "cpu-pools-only"},
+            {"strategy": "RequestedToCapacityRatio"},
+            {"keepScorers": {"NodeResourcesBalancedAllocation": 3, "ImageLocality": 1}},
+        ),
+        "caps": (
+            {"headroom": {"cpu": 1}},
+            {"headroom": {"cpu": 2, "memory": "8Gi"}, "form": "curve"},
+            {"headroom": {"memory": "100Gi"}, "form": "filter", "exemptWholeNode": True},
+            {"headroom": {}},
+        ),
+        "nodeLabels": ({"pool": "kubernetes.io/pool"}, {"pool": "a.b/c", "gpuType": "a.b/c"}, {"gpuType": "nvidia.com/gpu.present"}),
+        "queueing": (
+            {"cohorts": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]},
+            {"cohorts": [{"name": "a", "parent": "a"}]},
+            {"topologyLevels": ["kubernetes.io/hostname", "a/b"]},
+            {"topologyLevels": ["a/b", "a/b"], "fairSharing": True},
+        ),
+        "policies": ({"acceptLoss": True}, {"severities": {"BP5": "note"}}, {"severities": {"pod-fits-no-pool": "off", "BP507": "off"}}),
+        "priorityTiers": ([], [{"name": "system-x", "value": 5}], [{"name": "a", "value": 0}, {"name": "b", "value": -5}]),
+        "jobs": ([],),
+        "queues": ([],),
+    },
+    "kubernetes": {
+        "version": ("1.31", "1.37.2", "1.38", "1.99", "1.27", "1.1"),
+        "controlPlane": (
+            "kubeadm", "kind", "k3s", "rke2", "talos", "openshift", "aks", "eks", "gke", "gardener", "second-scheduler",
+        ),
+        "schedulerImage": ("x", "registry.example.com/s@sha256:00"),
+    },
+    "packing": {
+        "schedulerName": ("default-scheduler", "a", "spreader", "a.b.c"),
+        "strategy": ("MostAllocated", "RequestedToCapacityRatio"),
+        "shape": (
+            [{"utilization": 0, "score": 0}],
+            [{"utilization": 100, "score": 10}, {"utilization": 0, "score": 0}],
+            [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}],
+            [{"utilization": 5, "score": 5}, {"utilization": 5, "score": 5}],
+            [{"utilization": 0, "score": 3}, {"utilization": 90, "score": 3}, {"utilization": 100, "score": 10}],
+        ),
+        "resourceWeights": ({}, {"gpu": 1}, {"gpu": 100}, {"cpu": 100, "memory": 100, "gpu": 1}, {"memory": 50}),
+        "pluginWeight": (1, 5, 100, 701, 10**6, 2**31 - 1),
+        "keepScorers": ({"NodeAffinity": 5}, {"ImageLocality": 100}, {"NodeResourcesFit": 1}, {"PodTopologySpread": 100, "X": 1}, {}),
+        "dominance": ("required", "best-effort"),
+        "cpuOnlyPods": ("cpu-pools-first", "cpu-pools-only", "anywhere"),
+        "percentageOfNodesToScore": (1, 50, 100),
+        "serving": ({"schedulerName": "default-scheduler"}, {"schedulerName": "batch-packer"}, {"schedulerName": "s"}),
+    },
+    "nodePools": {
+        "name": ("cpu", "none", "a100", "v100", "h100", "x", "9"),
+        "count": (0, 1, 2, 100, 101, 5000, 2**31 - 1),
+        "min": (0, 1, 10**6),
+        "max": (1, 10, 10**6),
+        "cpu": (0, "1m", "500m", 1, 3, 1000, "100k", 0.5),
+        "memory": (0, "4Mi", "1Gi", "100Ti", "1Ei", 10**12),
+        "pods": (1, 2, 2500),
+        "gpu": ({"type": "a100", "count": 1}, {"type": "A100", "count": 8}, {"type": "none", "count": 1}, {"type": "", "count": 2}),
+        "labels": ({}, {"nvidia.com/gpu.present": "false"}, {"kubernetes.io/role": "x"}, {"binpackgen.dev/pool": "y"}),
+        "taints": ([], [{"key": "nvidia.com/gpu", "value": "true"}], [{"key": "a"}, {"key": "a"}], [{"key": "a", "effect": "PreferNoSchedule"}]),
+        "zones": ([], ["z1", "z2"], ["z1", "z1"]),
+        "reserved": ({}, {"kube": {"cpu": 1000}}, {"evictionMemory": "10Ti"}, {"evictionMemory": 0}),
+        "overhead": ({}, {"cpu": 3}, {"cpu": 31, "memory": "127Gi"}),
+        "provisioning": ("kubelet", "karpenter", "nfd", "patch"),
+        "nodes": ([], ["a"], ["a", "b"], ["t4-1", "t4-1"]),
+    },
+    "pool gpu": {
+        "type": ("a100", "A100", "v100", "cpu", "none", "", "a..b", "a.100", "X" * 63),
+        "count": (1, 2, 3, 7, 16, 128, "3000m"),
+        "resource": ("nvidia.com/gpu", "amd.com/gpu", "nvidia.com/mig-1g.5gb", "kubernetes.io/gpu", "-/x", "requests.nvidia.com/gpu"),
+        "sharing": tuple({"strategy": kind, "replicas": count, "rename": rename} for kind in ("mps", "time-slicing") for count in (1, 4, 1000) for rename in (True, False)),
+        "mig": (
+            {"strategy": "single", "slices": [{"profile": "1g.5gb", "count": 7}]},
+            {"strategy": "single", "slices": [{"profile": "1g.5gb", "count": 7}, {"profile": "2g.10gb", "count": 1}]},
+            {"strategy": "mixed", "slices": [{"profile": "1g.5gb+me", "count": 1}, {"profile": "1g.5gb", "count": 1}]},
+            {"strategy": "mixed", "slices": [{"profile": "7g.80gb", "count": 1000}]},
+        ),
+    },
+    "headroom": {"cpu": (0, 1, 64, 1000, "1m"), "memory": (0, "8Gi", "10Ti")},
+    "caps": {"form": ("reserve", "curve", "filter"), "exemptWholeNode": (True, False)},
+    "priorityTiers": {
+        "name": ("batch-low", "batch-high", "system-node-critical", "system-", "a.b"),
+        "value": (-(2**31), -1, 0, 1000, 10**9, 10**9 + 1, 2**31 - 1),
+        "default": (True, False),
+        "preempts": (True, False),
+    },
+    "queues": {
+        "name": ("vision", "team-a", "team-b", "q"),
+        "namespaces": (["a"], ["a", "a"], ["x", "y"], ["default"]),
+        "quota": ({"cpu": 8}, {"cpu": "100%"}, {"v100": 12, "a100": {"cpu": "8"}}, {"nope": 1}, {"gpu": "50%"}, {"h100": 0}, {"none": "10%"}),
+        "cohort": ("company", "lab", "x"),
+        "borrows": (True, False),
+        "lends": (True, False),
+        "weight": (0, 1, 10**6),
+        "tierLimits": ({"batch-low": "50%"}, {"batch-high": 4}, {"nope": "1%"}, {"batch-high": {"cpu": 1, "memory": "1Gi", "gpu": 0}}),
+    },
+    "jobs": {
+        "name": ("eval", "sweep", "9", "a" * 63, "a" * 50),
+        "template": ("single-gpu", "pytorch-ddp", "master-workers", "array", "etl", "mine"),
+        "queue": ("vision", "team-a", "research", "nope"),
+        "namespace": ("a", "default", "zzz"),
+        "tier": ("batch-high", "batch-low", "nope"),
+        "workers": (1, 2, 50, 1000, 100_000),
+        "completions": (1, 3, 100, 10**6),
+        "master": ({"cpu": 1, "memory": "1Gi"}, {"cpu": 1000, "memory": "1Gi"}, {"cpu": 1, "memory": "1Gi", "gpu": {"count": 1}}),
+        "sharedMemory": (0, "64Mi", "10Ti"),
+        "schedule": ("@daily", "* * * * *", "61 * * * *", "0 0 31 2 *", "CRON_TZ=UTC * * * * *", "", "@every 1h", "1-5/0 * * * ?"),
+        "deadline": ("1s", "10000d", "1h30m"),
+        "command": (["sh", "-c", "$(X) {{ y }}"], []),
+        "env": ({}, {"JOB_COMPLETION_INDEX": "1"}, {"A": "", "_b": "\n"}),
+    },
+    "each": {"cpu": (0, "1m", 1, 31, 64, 96, 1000), "memory": (0, "4Mi", "1Gi", "1Ti", "1Pi"), "gpu": ({"count": 1}, {"count": 8})},
+    "job gpu": {
+        "type": ("a100", "v100", "t4", "H100", "h100", "cpu", ""),
+        "count": (1, 2, 4, 8, 9, 128),
+        "resource": ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-9g.5gb", "amd.com/gpu"),
+    },
+    "policies": {
+        "severities": (
+            {}, {"pod-fits-no-pool": "off"}, {"BP101": "off"}, {"unused-waiver": "error"}, {"nope": "note"},
+            {"BP506": "off", "BP507": "off", "BP411": "off", "BP412": "off", "BP201": "off"},
+        ),
+        "waivers": (
+            [], [{"rule": "BP506", "reason": "r"}], [{"rule": "BP201", "reason": "r", "until": "2026-02-31"}],
+            [{"rule": "BP520", "reason": "r", "at": "spec.jobs[0]"}], [{"rule": "BP404", "reason": "r", "at": "x[", "until": "2026-06-01"}],
+        ),
+        "acceptLoss": (True, False),
+    },
+}  # fmt: skip
 
 #: Bare words for the text of a file that readers disagree about, or that break it.
 _RAW = (
@@ -178,7 +317,8 @@ def good_profiles(root: Path) -> list[str]:
     """Texts that load without an error: the example profiles, the presets and one of nearly every key."""
     examples = [file.read_text("utf-8") for file in sorted((root / "profiles").glob("*.yaml"))]
     # a layer is no profile by itself, and texts are read from standard input, where there are no other files
-    alone = [text for text in examples if "\nextends:" not in text]
+    # and long ones only take longer
+    alone = [text for text in examples if "\nextends:" not in text and len(text) < 10_000]
     return [*alone, *(preset_text(preset, "lab") for preset in sorted(PRESETS)), FULL]
 
 
@@ -191,17 +331,26 @@ class NearMiss:
     line: int | None = None
 
 
+def seeded(seed: int) -> random.Random:
+    """Random choices that are the same in every run."""
+    return random.Random(seed)  # noqa: S311  (nothing is secret here)
+
+
 def near_miss(rng: random.Random, good: list[str]) -> NearMiss:
     """A good profile with one to three mistakes; one in six has a single misspelled key."""
     text = rng.choice(good)
     if rng.random() < 1 / 6:
         return misspelled_key(rng, text)
     done: list[str] = []
-    if rng.random() < 0.6:
-        tree = yaml.safe_load(text)
-        for _ in range(rng.randint(1, 3)):
-            done.append(rng.choice(TREE_MISTAKES)(rng, tree))
-        text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=rng.choice((60, 1000)))
+    kind = rng.random()
+    if kind < 0.8:
+        tree = yaml.load(text, Loader=_LOADER)  # noqa: S506
+        # half of them are right in shape, so that rules and the plan get their share
+        mistakes = (plausible_value,) if kind < 0.55 else TREE_MISTAKES
+        done += [rng.choice(mistakes)(rng, tree) for _ in range(rng.choice((1, 1, 2, 3)))]
+        text = yaml.dump(
+            tree, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=rng.choice((60, 1000))
+        )
     if not done or rng.random() < 0.1:
         for _ in range(rng.randint(1, 3 - min(len(done), 2))):
             text, what = rng.choice(TEXT_MISTAKES)(rng, text)
@@ -250,8 +399,7 @@ def _typo(rng: random.Random, word: str) -> str:
                 word.replace("_", "-") + "s",
             )
         )
-        # y, n, on, no and off are traps of their own
-        if other != word and len(other) > 3 and other not in _LANGUAGE:
+        if other != word and other.lower() not in _TRAPS and other not in _LANGUAGE:
             return other
 
 
@@ -287,6 +435,37 @@ def junk_value(rng: random.Random, tree: Any) -> str:
     node, step = _somewhere(rng, tree)
     node[step] = copy.deepcopy(rng.choice(JUNK))
     return f"{step} became {node[step]!r}"
+
+
+def plausible_value(rng: random.Random, tree: Any) -> str:
+    """A key gets another value of the right type, whether it had one or not."""
+    parts = list(_parts(tree))
+    if not parts:
+        return "nothing"
+    part = rng.choice(sorted({name for name, _ in parts}))
+    node, options = rng.choice([node for name, node in parts if name == part]), PLAUSIBLE[part]
+    key = rng.choice(sorted(options))
+    node[key] = copy.deepcopy(rng.choice(options[key]))
+    return f"{key} became {node[key]!r}"
+
+
+def _parts(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The mappings of a profile whose keys PLAUSIBLE knows, with the name it knows them by."""
+    stack: list[tuple[str, str, Any]] = [("", "", tree)]
+    while stack:
+        above, key, node = stack.pop()
+        if isinstance(node, dict):
+            name = (
+                {"nodePools": "pool gpu", "each": "job gpu", "master": "job gpu"}.get(above, "")
+                if key == "gpu"
+                else key
+            )
+            name = "each" if name == "master" else name
+            if name in PLAUSIBLE:
+                yield name, node
+            stack += [(key, step, child) for step, child in node.items() if isinstance(step, str)]
+        elif isinstance(node, list):
+            stack += [(above, key, child) for child in node]
 
 
 def deleted_key(rng: random.Random, tree: Any) -> str:
@@ -357,7 +536,7 @@ def foreign_key(rng: random.Random, tree: Any) -> str:
     maps = [node[step] for node, step in _places(tree) if isinstance(node[step], dict)]
     if not maps:
         return "nothing"
-    key = rng.choice(sorted(_LANGUAGE) + ["on", "NO", "1", "x y", "ключ", "a" * 80, "{}", "<<"])
+    key = rng.choice([*sorted(_LANGUAGE), "on", "NO", "1", "x y", "ключ", "a" * 80, "{}", "<<"])
     rng.choice(maps)[key] = copy.deepcopy(rng.choice(JUNK))
     return f"{key} added"
 
@@ -484,7 +663,7 @@ TEXT_MISTAKES: tuple[Callable[[random.Random, str], tuple[str, str]], ...] = (
 @st.composite
 def near_miss_trees(draw: st.DrawFn, good: list[str]) -> str:
     """A good profile with one to three values replaced, as a text; shrinks to fewer and simpler mistakes."""
-    tree = yaml.safe_load(draw(st.sampled_from(good)))
+    tree = yaml.load(draw(st.sampled_from(good)), Loader=_LOADER)  # noqa: S506
     value = st.one_of(
         st.sampled_from(JUNK),
         st.integers(),
@@ -495,4 +674,4 @@ def near_miss_trees(draw: st.DrawFn, good: list[str]) -> str:
         places = _places(tree)
         node, step = places[draw(st.integers(0, len(places) - 1))]
         node[step] = copy.deepcopy(draw(value))
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return yaml.dump(tree, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)

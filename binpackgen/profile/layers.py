@@ -87,12 +87,23 @@ def _merge(low: Node, high: Node) -> Node:
     if isinstance(low.value, list) and isinstance(high.value, list):
         names = [_name(item) for item in (*low.value, *high.value)]
         if names and all(name is not None for name in names):
-            by_name = {_name(item): item for item in low.value}
-            for item in high.value:
-                name = _name(item)
-                by_name[name] = _merge(by_name[name], item) if name in by_name else item
-            return Node(list(by_name.values()), high.span, high.key_span)
+            return Node(_by_name(low.value, high.value), high.span, high.key_span)
     return high
+
+
+def _by_name(low: list[Node], high: list[Node]) -> list[Node]:
+    """Items of two layers; a name that one layer states twice stays twice, for a rule to find."""
+    merged = list(low)
+    place: dict[str | None, int] = {}
+    for index, item in enumerate(low):
+        place.setdefault(_name(item), index)
+    for item in high:
+        at = place.pop(_name(item), None)
+        if at is None:
+            merged.append(item)
+        else:
+            merged[at] = _merge(merged[at], item)
+    return merged
 
 
 def _name(node: Node) -> str | None:

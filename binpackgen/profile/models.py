@@ -4,7 +4,6 @@ Field descriptions are the reference documentation and the editor schema; a defa
 that has it. Sizes are those of one node or one pod unless a description says otherwise.
 """
 
-from __future__ import annotations
 
 from typing import Annotated, Literal
 

@@ -127,8 +127,11 @@ def _syntax_finding(error: yaml.YAMLError, text: str, file: str) -> Finding:
         column = position - (text.rfind("\n", 0, position) + 1) + 1
     else:
         line, column = mark.line + 1, mark.column + 1
-    span = Span(file, line, column, line, column + 1)
     lines = text.splitlines()
+    if line > max(len(lines), text.count("\n") + 1):
+        # where the last line has no line break, libyaml places its end on a line that is not there
+        line, column = len(lines), len(lines[-1]) + 1
+    span = Span(file, line, column, line, column + 1)
     if "but found another document" in problem or "expected a single document" in str(error):
         return UNSUPPORTED_YAML.at(
             span,

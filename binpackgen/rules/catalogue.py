@@ -54,6 +54,7 @@ from .quota.topology_levels_refused import TopologyLevelsRefused
 from .quota.unknown_cohort_parent import UnknownCohortParent
 from .quota.unknown_quota_key import UnknownQuotaKey
 from .quota.unknown_tier_in_limits import UnknownTierInLimits
+from .rule import Rule
 from .scheduling.falling_shape import FallingShape
 from .scheduling.gpu_pools_open_to_cpu_pods import GpuPoolsOpenToCpuPods
 from .scheduling.gpu_weight_not_dominant import GpuWeightNotDominant
@@ -88,7 +89,6 @@ from .workloads.unknown_queue import UnknownQueue
 from .workloads.unknown_template import UnknownTemplate
 from .workloads.unknown_tier import UnknownTier
 from .workloads.zero_request import ZeroRequest
-from .rule import Rule
 
 RULES: tuple[Rule, ...] = (
     DuplicatePoolName(),

@@ -99,7 +99,7 @@ def pod_topology_spread(pod: PodShape, cluster: ClusterState, profile: Scheduler
             if is_included(pod, node, constraint):
                 count[node.labels[constraint.topology_key]] += matching_pods(pod, cluster, index, constraint)
     least = [
-        0 if len(count) < constraint.min_domains else min(count.values(), default=2**31 - 1)
+        0 if len(count) < constraint.min_domains else min(count.values())
         for constraint, count in zip(constraints, counts, strict=True)
     ]
     itself = [int(matches(constraint.selector, pod.labels)) for constraint in constraints]

@@ -158,7 +158,7 @@ class PodShape:
     NodeResourcesFit scores: cpu and memory with the defaults of containers that declare none. `required_nodes`
     are the terms of required node affinity, one of which must match. `owner_selector` is what the Services and
     controllers that select the pod have in common with it, None without any; default spreading needs it.
-    `images` has one entry a container, init container and image volume.
+    `images` has one entry a container and init container.
     """
 
     name: str
@@ -255,6 +255,14 @@ class ClusterState:
             for image in node.images:
                 self.image_nodes[image] = self.image_nodes.get(image, 0) + 1
 
+    def copy(self) -> ClusterState:
+        """The same state, to be changed on its own."""
+        other = ClusterState(self.nodes)
+        for node, pods in enumerate(self.pods):
+            for pod in pods:
+                other.bind(pod, node)
+        return other
+
     def bind(self, pod: PodShape, node: int) -> None:
         """Put `pod` on the node with this index, whether it fits or not."""
         self.pods[node].append(pod)
@@ -269,4 +277,3 @@ class ClusterState:
         for sums, amounts in ((self.requested, pod.requests), (self.scoring, pod.scoring_requests)):
             for resource, amount in amounts.items():
                 sums[node][resource] = sums[node].get(resource, 0) + sign * amount
-

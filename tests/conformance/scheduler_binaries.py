@@ -72,7 +72,8 @@ def ask_scheduler(minor: str, text: str, folder: Path) -> Answer:
     kubeconfig.write_text(_KUBECONFIG)
     given.write_text(text.replace("KUBECONFIG", str(kubeconfig)))
     run = subprocess.run(
-        [scheduler, f"--config={given}", f"--write-config-to={out}"],
+        # it would open its port before it writes, and runs side by side must not meet there
+        [scheduler, f"--config={given}", f"--write-config-to={out}", "--secure-port=0"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from rule_examples import section
 
 import binpackgen.rules
 from binpackgen.profile.codes import INPUT_CODES
 from binpackgen.rules.catalogue import RULES, find_rule
 from binpackgen.rules.rule import PlanRule, PolicyRule, ProfileRule, Rule
+from tests.rules.rule_examples import section
 
 FOLDER = Path(binpackgen.rules.__file__).parent
 

@@ -6,12 +6,12 @@ import re
 from datetime import date
 
 import pytest
-from rule_examples import edited, fragments, judged, marked_line, profile_text
 
 from binpackgen.errors import FindingsError
 from binpackgen.finding import Finding, Severity
 from binpackgen.rules.catalogue import RULES
 from binpackgen.rules.rule import Rule
+from tests.rules.rule_examples import edited, fragments, judged, marked_line, profile_text
 
 #: Rules whose findings no profile causes; their pages say so in words.
 IN_WORDS = {"bad-template", "crashed-rule"}

@@ -51,9 +51,10 @@ def test_every_tier_is_a_class_and_the_default_comes_last() -> None:
             description="fills gaps",
         ),
     ] == [one.body for one in found]
-    assert [
-        (one.path, one.wave) for one in found
-    ] == [("priority-classes.yaml", 0), ("priority-classes.yaml", 1)]
+    assert [(one.path, one.wave) for one in found] == [
+        ("priority-classes.yaml", 0),
+        ("priority-classes.yaml", 1),
+    ]
 
 
 def test_moving_the_default_clears_the_old_one_first() -> None:

@@ -53,9 +53,11 @@ def test_devices_outside_the_queue_are_limited_to_none() -> None:
     """A tier of a queue without GPU quota may hold no GPU: a key that is missing would not be limited."""
     quota = documents(SPEC)[2]
 
-    assert quota.body[
-        "spec"
-    ]["hard"] == {"requests.cpu": "5", "requests.memory": "10Gi", "requests.nvidia.com/gpu": "0"}
+    assert quota.body["spec"]["hard"] == {
+        "requests.cpu": "5",
+        "requests.memory": "10Gi",
+        "requests.nvidia.com/gpu": "0",
+    }
 
 
 def test_only_keys_that_are_counted_are_used() -> None:
@@ -85,9 +87,10 @@ def test_renamed_and_sliced_devices_have_keys_of_their_own() -> None:
         """
     )
 
-    assert {
-        key: value for key, value in found[0].body["spec"]["hard"].items() if "nvidia" in key
-    } == {"requests.nvidia.com/gpu.shared": "4", "requests.nvidia.com/mig-1g.6gb.me": "2"}
+    assert {key: value for key, value in found[0].body["spec"]["hard"].items() if "nvidia" in key} == {
+        "requests.nvidia.com/gpu.shared": "4",
+        "requests.nvidia.com/mig-1g.6gb.me": "2",
+    }
 
 
 def test_names_of_different_queues_and_tiers_never_meet() -> None:

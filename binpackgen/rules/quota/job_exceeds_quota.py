@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from ...finding import Finding
-from ...plan.model import Amount, Plan, PlannedJob, PlannedQueue, PodGroup
+from ...plan.model import Amount, Plan, PlannedJob, PlannedQueue
 from ...plan.pools import cpu_text, memory_text
 from ..rule import PlanRule
 
@@ -67,14 +67,16 @@ class JobExceedsQuota(PlanRule):
             if queue is None:
                 continue
             have = reach[queue.name]
-            only: dict[str, Amount] = defaultdict(lambda: _NOTHING)
+            # pods of one kind go to one flavor; kinds that fit a single flavor share it
+            only: dict[str, tuple[Amount, int]] = {}
             for group in job.pod_groups:
-                asked = group.request.times(group.count)
+                asked, pods = group.request.times(group.count), group.count
                 flavors = sorted({flavor_of[pool] for pool in group.pools} & have.keys())
                 if len(flavors) == 1:
-                    asked = only[flavors[0]] = only[flavors[0]].plus(asked)
+                    before, others = only.get(flavors[0], (_NOTHING, 0))
+                    asked, pods = only[flavors[0]] = before.plus(asked), others + pods
                 if flavors and not any(have[flavor].holds(asked) for flavor in flavors):
-                    yield self._finding(plan, job, queue, group, asked, flavors, have)
+                    yield self._finding(plan, job, queue, pods, asked, flavors, have)
                     break
 
     def _finding(
@@ -82,7 +84,7 @@ class JobExceedsQuota(PlanRule):
         plan: Plan,
         job: PlannedJob,
         queue: PlannedQueue,
-        group: PodGroup,
+        pods: int,
         asked: Amount,
         flavors: list[str],
         have: Mapping[str, Amount],
@@ -93,10 +95,9 @@ class JobExceedsQuota(PlanRule):
         own = next(quota.nominal for quota in queue.quotas if quota.flavor == best)
         _, _, alone = _first_short(asked, own, what)
         how = f"its own {alone} and what others lend" if queue.source.borrows else "and it does not borrow"
-        pods = f"{group.count} {group.role} pods" if group.count > 1 else f"a {group.role} pod"
         return self.finding(
             plan.span((*job.at, "queue")),
-            f'job "{job.name}" needs {wants} {what} at once for {pods}; queue "{queue.name}" can have at most {can} of "{best}" '
+            f'job "{job.name}" needs {wants} {what} at once for {pods} pods; queue "{queue.name}" can have at most {can} of "{best}" '
             f"({how})",
             "raise the quota, let the queue borrow, or use fewer workers",
         )

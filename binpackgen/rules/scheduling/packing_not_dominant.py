@@ -54,12 +54,12 @@ class PackingNotDominant(PlanRule):
         # a control plane that takes no weights is what `unsupported` reports, and what profiles can consent to
         severity = Severity.ERROR if required and not fixed else Severity.WARNING
         short = [margin for margin in plan.scheduler.margins if margin.points <= 0]
-        seen: set[tuple[Span, int, int]] = set()
+        seen: set[Span] = set()
         jobs = {job.name: index for index, job in enumerate(plan.jobs)}
         for margin in sorted(short, key=lambda m: (m.points, m.pool, m.job)):
             at, message, fix = self._explain(plan, margin, jobs)
-            if (at, margin.step, margin.rivals) not in seen:
-                seen.add((at, margin.step, margin.rivals))
+            if at not in seen:  # the worst for each place
+                seen.add(at)
                 yield self.finding(at, message, fix, severity=severity)
         if short or stated is None or fixed:
             return

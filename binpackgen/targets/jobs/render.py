@@ -88,10 +88,6 @@ class _Skeleton:
     kind_place: Place
 
 
-class _Part(dict[str, Any]):
-    """What a part says: plain data already."""
-
-
 class Templates:
     """The templates of some folders, each read once.
 
@@ -143,7 +139,7 @@ class Templates:
     @pass_context
     def _part(self, context: Context, name: str, **values: Any) -> dict[str, Any]:
         """part("pod", pod=worker): what _pod.yaml.j2 says, as a value; it knows what its caller knows."""
-        return _Part(self._data(f"_{name}{SUFFIX}", {**context.get_all(), **values})[0])
+        return self._data(f"_{name}{SUFFIX}", {**context.get_all(), **values})[0]
 
     def _make_environment(self, own: FilePath | None) -> ImmutableSandboxedEnvironment:
         files = self._files
@@ -219,7 +215,7 @@ class Templates:
             items = [value for below in node if (value := self._fill(below)) is not None]
             return items if items or not node else None
         if kind is _Hole:
-            return _copy(self._values[node.index])
+            return self._values[node.index]
         if kind is _Text:
             return "".join(
                 self._in_text(self._values[part], node.place) if isinstance(part, int) else part
@@ -324,13 +320,13 @@ class _Reader:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as text, whole numbers, booleans, lists and mappings without none."""
+    """A copy of `value` of text, whole numbers, booleans, lists and mappings, without none."""
     kind = type(value)
-    if kind is str or kind is int or kind is bool or kind is _Part or value is None:
+    if kind is str or kind is int or kind is bool or value is None:
         return value
-    if isinstance(value, list | tuple):
+    if kind is list or kind is tuple:
         return [item for below in value if (item := _plain(below)) is not None]
-    if isinstance(value, Mapping):
+    if kind is dict:
         return {_key(key): item for key, below in value.items() if (item := _plain(below)) is not None}
     if isinstance(value, Undefined):
         str(value)  # raises jinja's own error, which names what is undefined
@@ -347,15 +343,6 @@ def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError(f"key {key} is no text")
     return str(key)
-
-
-def _copy(value: Any) -> Any:
-    """`value` again, so that a value used twice does not tie two places of a manifest together."""
-    if isinstance(value, dict):
-        return {key: _copy(below) for key, below in value.items()}
-    if isinstance(value, list):
-        return [_copy(below) for below in value]
-    return value
 
 
 def _unchanged(value: Any) -> Any:

@@ -166,7 +166,9 @@ def _packing_profile(
     }
     trace["plugins", "score", "disabled"] = _disabled_reason(plan)
     for index, scorer in enumerate(scorers):
-        trace["plugins", "score", "enabled", index] = Because(scorer.reason, _weight_paths(plan, scorer))
+        trace["plugins", "score", "enabled", index, "weight"] = Because(
+            scorer.reason, _weight_paths(plan, scorer)
+        )
     profile["pluginConfig"] = [
         {"name": FIT, "args": {"scoringStrategy": _strategy(plan)}},
         {"name": "PodTopologySpread", "args": {"defaultingType": "List"}},
@@ -220,14 +222,17 @@ def _strategy_reasons(plan: Plan) -> Iterator[tuple[Path, Because]]:
         key = name if name in ("cpu", "memory") else "gpu"
         if stated is not None and getattr(stated, key) is not None:
             yield (
-                ("resources", index),
+                ("resources", index, "weight"),
                 Because("stated in the profile", (("spec", "packing", "resourceWeights", key),)),
             )
         elif key == "gpu":
             pools = tuple((*pool.at, "gpu") for pool in plan.pools if name in pool.allocatable.devices)
-            yield ("resources", index), Because(plan.scheduler.resource_reason, pools)
+            yield ("resources", index, "weight"), Because(plan.scheduler.resource_reason, pools)
         else:
-            yield ("resources", index), Because(f"{key} counts with weight {weight}, the scheduler's own")
+            yield (
+                ("resources", index, "weight"),
+                Because(f"{key} counts with weight {weight}, the scheduler's own"),
+            )
     if not plan.scheduler.shape:
         return
     shape = ("requestedToCapacityRatio", "shape")

@@ -28,4 +28,9 @@ def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
         text=SCRIPT,
         why=Because("the nearest that GKE has; it takes no scheduler configuration", (CONTROL_PLANE,)),
     )
-    yield from managed_losses(plan, "GKE", "gke.io/optimize-utilization-scheduler")
+    yield from managed_losses(
+        plan,
+        "GKE",
+        "gke.io/optimize-utilization-scheduler",
+        " (GKE warns that its autoscaler does not foresee what a custom scheduler does)",
+    )

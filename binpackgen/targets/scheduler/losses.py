@@ -14,13 +14,15 @@ from .configuration import CONTROL_PLANE, DEFAULT_SCHEDULER, SCHEDULER_NAME, own
 SECOND = "controlPlane second-scheduler"
 
 
-def managed_losses(plan: Plan, product: str, packs_all: str | None = None) -> Iterator[Unsupported]:
+def managed_losses(
+    plan: Plan, product: str, packs_all: str | None = None, caution: str = ""
+) -> Iterator[Unsupported]:
     """Each part of the profile that `product` cannot express, with the reason and the alternative.
 
     `packs_all` is the scheduler name that the control plane writes into pods that name none, where it packs
-    under a name of its own.
+    under a name of its own. `caution` is what to know about a second scheduler there.
     """
-    yield _weights(plan, product)
+    yield _weights(plan, product, caution)
     yield from _strategy(plan, product)
     yield Unsupported(
         "no default spreading",
@@ -42,7 +44,7 @@ def managed_losses(plan: Plan, product: str, packs_all: str | None = None) -> It
     yield from own_image_losses(plan, f"{product} runs its own scheduler image")
 
 
-def _weights(plan: Plan, product: str) -> Unsupported:
+def _weights(plan: Plan, product: str, caution: str) -> Unsupported:
     packing, worst = plan.spec.packing, plan.scheduler.worst
     fixed = PLATFORMS[plan.control_plane].fixed
     at: Path = CONTROL_PLANE
@@ -60,7 +62,7 @@ def _weights(plan: Plan, product: str) -> Unsupported:
                 f"other scorers can say up to {worst.rivals} (margin {worst.points})"
             )
     stated = f" (NodeResourcesFit {packing.plugin_weight})" if packing.plugin_weight is not None else ""
-    return Unsupported(f"weights of score plugins{stated}", reason, SECOND, at)
+    return Unsupported(f"weights of score plugins{stated}", reason, SECOND + caution, at)
 
 
 def _strategy(plan: Plan, product: str) -> Iterator[Unsupported]:

@@ -42,6 +42,8 @@ func read(text string) error {
 	if !ok {
 		return fmt.Errorf("a %T is no KubeletConfiguration", object)
 	}
+	// about the machine that asks, not about the file
+	configuration.FailCgroupV1 = false
 	if err := validation.ValidateKubeletConfiguration(configuration, utilfeature.DefaultFeatureGate); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -74,7 +75,8 @@ type oracle struct {
 }
 
 func main() {
-	klog.SetOutput(os.Stderr)
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	metrics.Register()

@@ -100,3 +100,23 @@ def test_findings_of_all_layers_come_together(tmp_path: Path) -> None:
     _, findings, _ = read_layers(str(tmp_path / "site.yaml"))
 
     assert {"base.yaml", "site.yaml"} == {Path(f.span.file).name for f in findings}
+
+
+def test_a_name_that_one_layer_states_twice_stays_twice(tmp_path: Path) -> None:
+    """Merging by name must not hide a duplicate, in the lower layer or in the upper one, from the rules."""
+    write(
+        tmp_path,
+        base="spec: {nodePools: [{name: a, cpu: 1}, {name: a, cpu: 2}]}\n",
+        site="extends: [base.yaml]\nspec: {nodePools: [{name: a, pods: 5}, {name: b, cpu: 3}, {name: b, cpu: 4}]}\n",
+    )
+
+    node, findings, _ = read_layers(str(tmp_path / "site.yaml"))
+
+    assert [] == findings
+    assert node is not None
+    assert [
+        {"name": "a", "cpu": 1, "pods": 5},
+        {"name": "a", "cpu": 2},
+        {"name": "b", "cpu": 3},
+        {"name": "b", "cpu": 4},
+    ] == node.plain()["spec"]["nodePools"]

@@ -39,6 +39,7 @@ def found(text: str) -> list[tuple[str, int, int]]:
         ("- a\n", [("BP002", 1, 1)]),
         ("just text\n", [("BP002", 1, 1)]),
         ("a: [1, 2\n", [("BP002", 2, 1)]),
+        ("a: [1, 2", [("BP002", 1, 9)]),  # the end of a last line without a line break is on that line
         ("a: b: c\n", [("BP002", 1, 5)]),
     ],
 )
