@@ -62,6 +62,8 @@ class Command:
     """Folders `<family>-<minor>` below `modules/` pin it, one per minor version."""
     stamp: str
     """Package whose gitVersion, gitMajor and gitMinor the linker sets."""
+    minors: tuple[str, ...] | None = None
+    """Minor versions of the family that pin this command; None where all do."""
 
 
 COMMANDS: dict[str, Command] = {
@@ -69,6 +71,14 @@ COMMANDS: dict[str, Command] = {
         f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", "kubernetes", "k8s.io/component-base/version"
     )
     for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+} | {
+    "kubeadm": Command(
+        "k8s.io/kubernetes/cmd/kubeadm",
+        "k8s.io/kubernetes",
+        "kubernetes",
+        "k8s.io/component-base/version",
+        ("1.37",),
+    )
 }
 
 # Modules wanted for files that are not code: folder below `modules/`, module path.
@@ -109,8 +119,11 @@ HELM_WHEEL = Wheel(
 
 def versions(name: str) -> tuple[str, ...]:
     """The minor versions in which a command is pinned, oldest first."""
-    prefix = _command(name).family + "-"
+    command = _command(name)
+    prefix = command.family + "-"
     minors = (folder.name.removeprefix(prefix) for folder in MODULES.glob(f"{prefix}*"))
+    if command.minors is not None:
+        minors = (minor for minor in minors if minor in command.minors)
     return tuple(sorted(minors, key=_numbers))
 
 
@@ -228,7 +241,7 @@ def _build_of(name: str, version: str) -> _Build:
     command = _command(name)
     minor = ".".join(version.split(".")[:2])
     folder = MODULES / f"{command.family}-{minor}"
-    if not folder.is_dir():
+    if minor not in versions(name):
         raise UnavailableError(
             f"{name} {version}", f"pinned are {', '.join(versions(name)) or 'no versions'}"
         )

@@ -56,7 +56,7 @@ def command(file: str, name: str | None, kubernetes: str | None, control_plane: 
     from ..cluster.pools import group_nodes
     from ..cluster.read import decode, read_nodes
     from ..cluster.shapes import read_shapes
-    from ..emit.yaml import to_yaml
+    from ..canonical import to_yaml
     from ..errors import BinpackgenError
     from ..plan.pools import offered_devices
     from ..profile.load import validate

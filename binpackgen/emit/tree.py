@@ -11,7 +11,7 @@ from ..errors import BinpackgenError
 from ..plan.model import Plan
 from .kustomize import KUSTOMIZATION, applied_in_order, kustomization
 from .lock import LOCK, digest, lock_content
-from .yaml import to_yaml
+from ..canonical import to_yaml
 
 #: One step of a path: no dot in front (hidden files, `..`, `.git`), none at the end (Windows drops it).
 _STEP = re.compile(r"(?!.*\.\Z)[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\Z")

@@ -77,8 +77,8 @@ class Kubernetes(Model):
     """How the control plane takes scheduler configuration; `second-scheduler` runs a Deployment of its own
     beside a control plane that is closed."""
     scheduler_image: Image | None = None
-    """Image of a scheduler that runs as a Deployment. Default: registry.k8s.io/kube-scheduler of the version;
-    the filter form of a cap needs an image that has the NodeUtilizationCap plugin."""
+    """Image of kube-scheduler where one can be chosen (kubeadm, kind, RKE2, Talos, second scheduler). Default:
+    upstream's of the version. The filter form of a cap needs one that has the NodeUtilizationCap plugin."""
 
 
 class ShapePoint(Model):

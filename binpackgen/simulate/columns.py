@@ -4,7 +4,8 @@
     columns.of(node)                 one total a shape, -1 where a pod of it does not fit
 
 The arithmetic of `filters` and `scores` on arrays of doubles, which hold all integers that occur (see
-engine.LARGEST_AMOUNT); the balance of resources is a double there too, computed in the same order.
+engine.LARGEST_AMOUNT); the balance of resources is a double there too, computed in the same order. Arrays of a
+few hundred numbers cost what their calls cost, so the code counts calls.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scheduler.arithmetic import MAX_NODE_SCORE, shape_score
+from ..scheduler.arithmetic import MAX_NODE_SCORE, balance, shape_score
 from .filters import is_ignored
 from .model import DEFAULT_REQUESTS, ClusterState, PodShape, SchedulerProfile, is_counted, is_scalar
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+#: Totals that are remembered for states that come again: 64 MiB.
+KNOWN_TOTALS = 8 * 1024 * 1024
 
 
 class Columns:
@@ -38,10 +43,8 @@ class Columns:
         kinds: Ints,
         base: Ints,
     ) -> None:
-        self._cluster = cluster
-        self._shapes = shapes
         self._kinds = kinds.tolist()
-        self._base = [np.ascontiguousarray(row, np.float64) for row in base]
+        self._base = [np.maximum(row, 0.0) if row.any() else None for row in base]
         self._forbidden = [row if row.any() else None for row in base < 0]
         self._room = _Room(cluster, profile, shapes)
         self._scores: list[tuple[_Fit | _Balance, int]] = []
@@ -49,62 +52,128 @@ class Columns:
             self._scores.append((_Fit(cluster, profile, shapes), weight))
         if weight := profile.weights.get("NodeResourcesBalancedAllocation"):
             self._scores.append((_Balance(cluster, profile, shapes), weight))
+        looks: dict[object, int] = {}
+        self._looks = [
+            looks.setdefault((kind, frozenset(node.allocatable.items())), len(looks))
+            for kind, node in zip(self._kinds, cluster.nodes, strict=True)
+        ]
+        self._known: dict[tuple[int, bytes], Floats] = {}
+        # one row a node holds what all parts keep of it, so that a placement is one addition
+        parts = [self._room.table, *(score.table for score, _ in self._scores)]
+        self._rows = np.concatenate([part.rows for part in parts], axis=1)
+        self._changes = np.concatenate([part.changes for part in parts], axis=1)
+        first = 0
+        for part in parts:
+            last = first + part.rows.shape[1]
+            part.look_at(self._rows[:, first:last])
+            first = last
 
-    def add(self, shape: int, node: int, sign: int) -> None:
-        """Count a pod in (1) or out (-1)."""
-        self._room.add(shape, node, sign)
-        for score, _ in self._scores:
-            score.add(shape, node, sign)
+    def add(self, shape: int, node: int) -> None:
+        """Count a pod in."""
+        self._rows[node] += self._changes[shape]
+
+    def remove(self, shape: int, node: int) -> None:
+        """Count a pod out."""
+        self._rows[node] -= self._changes[shape]
 
     def of(self, node: int) -> Floats:
         """Totals without the normalized plugins, by shape; -1 where the node is not feasible."""
+        # nodes of a kind come by the same states again and again
+        state = (self._looks[node], self._rows[node].tobytes())
+        column = self._known.get(state)
+        if column is None:
+            if len(self._known) * len(self._changes) > KNOWN_TOTALS:
+                self._known.clear()
+            column = self._known[state] = self._fresh(node)
+        return column
+
+    def _fresh(self, node: int) -> Floats:
         kind = self._kinds[node]
         totals = self._base[kind]
+        if totals is not None and not self._scores:
+            totals = totals.copy()
         for score, weight in self._scores:
             own = score.of(node)
-            totals = totals + (own if weight == 1 else own * weight)
+            if weight != 1:
+                own *= weight
+            if totals is not None:
+                own += totals
+            totals = own
+        if totals is None:
+            totals = np.zeros(len(self._changes))
         lacking = self._room.lacks(node)
         forbidden = self._forbidden[kind]
         if forbidden is not None:
             lacking |= forbidden
-        return np.where(lacking, -1.0, totals)
+        np.putmask(totals, lacking, -1.0)
+        return totals
+
+
+class _Table:
+    """Numbers by node and what a pod of each shape adds to them. `node[i]` has an axis for the shapes."""
+
+    def __init__(self, rows: list[list[float]], changes: list[list[float]], width: int) -> None:
+        self.rows = np.array(rows, np.float64).reshape(len(rows), width)
+        self.changes = np.array(changes, np.float64).reshape(len(changes), width)
+        self.node: list[Floats] = []
+
+    def look_at(self, rows: Floats) -> None:
+        """From now on the numbers are kept in `rows`."""
+        self.node = list(rows[:, :, None])
 
 
 class _Room:
     """NodeResourcesFit as a filter, and the number of pods."""
 
     def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
-        wanted = {resource for pod in shapes for resource, amount in pod.requests.items() if amount > 0}
-        names = sorted(name for name in wanted if not is_ignored(name, profile))
-        checks = "NodeResourcesFit" in profile.filters
-        self._wanted = _table(
-            [[pod.requests.get(name, 0) for name in names] + [1] for pod in shapes]
-        ).T.copy()
-        self._free = _table(
-            [
-                [
-                    *(
-                        node.allocatable.get(name, 0) - cluster.requested[index].get(name, 0)
-                        for name in names
-                    ),
-                    node.allocatable.get("pods", 0) - len(cluster.pods[index]),
-                ]
-                for index, node in enumerate(cluster.nodes)
-            ]
-        )
-        if not checks:
-            self._free[:] = np.inf
-        self._changes = self._wanted.T.copy()
-        #: What is not requested is not looked at, even where too much is taken already.
-        self._floor = np.zeros(len(names) + 1)
-
-    def add(self, shape: int, node: int, sign: int) -> None:
-        self._free[node] -= sign * self._changes[shape]
+        requested = {resource for pod in shapes for resource, amount in pod.requests.items() if amount > 0}
+        names = sorted(name for name in requested if not is_ignored(name, profile))
+        wanted = [[float(pod.requests.get(name, 0)) for name in names] + [1.0] for pod in shapes]
+        free: list[list[float]] = []
+        for node, taken, pods in zip(cluster.nodes, cluster.requested, cluster.pods, strict=True):
+            row: list[float] = [node.allocatable.get(name, 0) - taken.get(name, 0) for name in names]
+            free.append([*row, node.allocatable.get("pods", 0) - len(pods)])
+        changes = [[-amount for amount in row] for row in wanted]
+        self.table = _Table(free, changes, len(names) + 1)
+        if "NodeResourcesFit" not in profile.filters:
+            self.table.rows[:] = np.inf
+        amounts = np.array(wanted, np.float64).reshape(len(shapes), len(names) + 1).T
+        # what is not requested is not looked at, even where too much is taken already
+        self._wanted = np.where(amounts > 0, amounts, -np.inf)
 
     def lacks(self, node: int) -> Bools:
-        free = np.maximum(self._free[node], self._floor)
-        lacking: Bools = np.logical_or.reduce(self._wanted > free[:, None], axis=0)
+        lacking: Bools = np.logical_or.reduce(self._wanted > self.table.node[node])
         return lacking
+
+
+class _Resources:
+    """The resources of one score: wanted by shape, used and there by node, and which of them count where.
+
+    `factor` times the amounts are kept. `masks` has 1 where a resource counts, by kind of node: it is there,
+    and a scalar one is requested.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterState,
+        wanted: list[list[float]],
+        used: list[list[float]],
+        names: list[str],
+        factor: int = 1,
+    ) -> None:
+        width = len(names)
+        self.table = _Table(used, wanted, width)
+        self.table.rows *= factor
+        self.table.changes *= factor
+        self.wanted = self.table.changes.T.copy()
+        there = [[node.allocatable.get(name, 0) for name in names] for node in cluster.nodes]
+        capacity = np.array(there, np.float64).reshape(len(there), width)
+        self.capacity = list(np.maximum(capacity, 1.0)[:, :, None].copy())
+        counts = [[row[k] > 0 or not is_scalar(name) for row in wanted] for k, name in enumerate(names)]
+        asked = np.array(counts, bool).reshape(width, len(wanted))
+        kinds: dict[tuple[bool, ...], int] = {}
+        self.kinds = [kinds.setdefault(tuple(row), len(kinds)) for row in (capacity > 0).tolist()]
+        self.masks = [(asked & np.array(kind, bool)[:, None]).astype(np.float64) for kind in kinds]
 
 
 class _Fit:
@@ -115,42 +184,41 @@ class _Fit:
         counted = [(name, weight) for name, weight in profile.resources if is_counted(name)]
         names = [name for name, _ in counted]
         self._weights = np.array([weight for _, weight in counted], np.float64)
-        self._state = _State(
-            cluster,
-            [[_scoring(pod, name) for name in names] for pod in shapes],
-            [[_scored(cluster, index, name) for name in names] for index in range(len(cluster.nodes))],
-            names,
-            factor=MAX_NODE_SCORE,
-        )
-        self._sums = [(self._weights @ included) for included in self._state.masks]
-        self._divisors = [np.maximum(sums, 1.0) for sums in self._sums]
-        table = [shape_score(profile.shape, u) if profile.shape else 0 for u in range(101)]
-        self._table = np.array(table, np.float64)
-
-    def add(self, shape: int, node: int, sign: int) -> None:
-        self._state.add(shape, node, sign)
+        wanted = [[float(_scoring(pod, name)) for name in names] for pod in shapes]
+        used = [
+            [float(_scored(cluster, index, name)) for name in names] for index in range(len(cluster.nodes))
+        ]
+        self._resources = _Resources(cluster, wanted, used, names, factor=MAX_NODE_SCORE)
+        self.table = self._resources.table
+        masks = self._resources.masks
+        self._masks = [None if mask.all() else mask for mask in masks]
+        self._divisors = [np.maximum(self._weights @ mask, 1.0) for mask in masks]
+        curve = [shape_score(profile.shape, u) if profile.shape else 0 for u in range(MAX_NODE_SCORE + 1)]
+        self._curve = np.array(curve, np.float64)
 
     def of(self, node: int) -> Floats:
-        state = self._state
-        kind = state.kinds[node]
-        shares = state.wanted + state.used[node]
+        resources = self._resources
+        kind = resources.kinds[node]
+        mask = self._masks[kind]
+        shares = resources.wanted + self.table.node[node]
+        capacity = resources.capacity[node]
         if self._strategy == "LeastAllocated":
-            np.subtract(state.full[node], shares, out=shares)
-        np.divide(shares, state.capacity[node], out=shares)
+            np.subtract(capacity * MAX_NODE_SCORE, shares, out=shares)
+        shares /= capacity
         np.floor(shares, out=shares)
-        np.minimum(shares, 100.0, out=shares)
         if self._strategy == "LeastAllocated":
             np.maximum(shares, 0.0, out=shares)
+        else:
+            np.minimum(shares, 100.0, out=shares)
         if self._strategy == "RequestedToCapacityRatio":
-            return self._ratio(self._table[shares.astype(np.intp)] * state.masks[kind])
-        if not state.all_included[kind]:
-            shares *= state.masks[kind]
+            shares = self._curve[shares.astype(np.intp)]
+        if mask is not None:
+            shares *= mask
         average: Floats = self._weights @ shares
+        if self._strategy == "RequestedToCapacityRatio":
+            return half_up_ratio(average, self._weights @ (shares > 0))
         average /= self._divisors[kind]
         return np.floor(average, out=average)
-
-    def _ratio(self, scores: Floats) -> Floats:
-        return half_up_ratio(self._weights @ scores, self._weights @ (scores > 0))
 
 
 def half_up_ratio(total: Floats, weights: Floats) -> Floats:
@@ -163,87 +231,68 @@ class _Balance:
 
     def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
         names = [name for name in profile.balanced_resources if is_counted(name)]
-        self._gain = profile.minor >= 36
-        requests = [[pod.requests.get(name, 0) for name in names] for pod in shapes]
-        taken = [
-            [cluster.requested[index].get(name, 0) for name in names] for index in range(len(cluster.nodes))
-        ]
-        self._state = _State(cluster, requests, taken, names)
-        self._active = np.array([profile.minor < 33 or any(row) for row in requests], np.float64)
-
-    def add(self, shape: int, node: int, sign: int) -> None:
-        self._state.add(shape, node, sign)
+        self._is_gain = profile.minor >= 36
+        wanted = [[float(pod.requests.get(name, 0)) for name in names] for pod in shapes]
+        used = [[float(taken.get(name, 0)) for name in names] for taken in cluster.requested]
+        self._resources = _Resources(cluster, wanted, used, names)
+        self.table = self._resources.table
+        scored = [profile.minor < 33 or any(row) for row in wanted]
+        self._scored = None if all(scored) else np.array(scored, np.float64)
+        self._pairs = [len(mask) == 2 and bool(mask.all()) for mask in self._resources.masks]
 
     def of(self, node: int) -> Floats:
-        state = self._state
-        mask = state.masks[state.kinds[node]]
-        used, capacity = state.used[node], state.capacity[node]
-        with_pod = _balance((state.wanted + used) / capacity, mask)
-        if not self._gain:
-            return with_pod * self._active
-        without = _balance(np.broadcast_to(used / capacity, mask.shape), mask)
-        return (50.0 + np.floor((50.0 + with_pod - without) / 2)) * self._active
+        resources = self._resources
+        kind = resources.kinds[node]
+        used, capacity = self.table.node[node], resources.capacity[node]
+        fractions = resources.wanted + used
+        fractions /= capacity
+        np.minimum(fractions, 1.0, out=fractions)
+        without: float | Floats
+        if self._pairs[kind]:
+            score = _balance_of_pairs(fractions)
+            without = balance((used / capacity)[:, 0].tolist()) if self._is_gain else 0
+        else:
+            mask = resources.masks[kind]
+            score = _balance(fractions, mask)
+            before = np.broadcast_to(np.minimum(used / capacity, 1.0), mask.shape)
+            without = _balance(before, mask) if self._is_gain else 0
+        if self._is_gain:
+            # 50 + (50 + with - without) // 2
+            score += 150.0 - without
+            score /= 2.0
+            np.floor(score, out=score)
+        if self._scored is not None:
+            score *= self._scored
+        return score
+
+
+def _balance_of_pairs(fractions: Floats) -> Floats:
+    """arithmetic.balance of two fractions, for every shape."""
+    score = fractions[0] - fractions[1]
+    score /= 2.0
+    np.abs(score, out=score)
+    np.subtract(1.0, score, out=score)
+    score *= MAX_NODE_SCORE
+    return np.trunc(score, out=score)
 
 
 def _balance(fractions: Floats, mask: Floats) -> Floats:
-    fractions = np.minimum(fractions, 1.0) * mask
+    """arithmetic.balance of the fractions that count, for every shape; the others add nothing to the sums."""
+    counted = fractions * mask
     count = mask.sum(axis=0)
-    # of two fractions; with one or none of them left the other is 0 and does not count
-    if len(mask) == 2:
-        deviation = np.where(count == 2, np.abs(fractions[0] - fractions[1]) / 2, 0.0)
-    else:
-        divisor = np.maximum(count, 1.0)
-        total = np.zeros(mask.shape[1])
-        for row in fractions:
-            total = total + row
-        mean = total / divisor
-        squares = np.zeros(mask.shape[1])
-        for row, included in zip(fractions, mask, strict=True):
-            squares = squares + (row - mean) * (row - mean) * included
-        deviation = np.sqrt(squares / divisor)
-        greatest = np.where(mask > 0, fractions, -np.inf).max(axis=0, initial=-np.inf)
-        least = np.where(mask > 0, fractions, np.inf).min(axis=0, initial=np.inf)
-        deviation = np.where(count == 2, (greatest - least) / 2, np.where(count > 2, deviation, 0.0))
+    divisor = np.maximum(count, 1.0)
+    total = np.zeros(mask.shape[1])
+    for row in counted:
+        total = total + row
+    mean = total / divisor
+    squares = np.zeros(mask.shape[1])
+    for row, included in zip(counted, mask, strict=True):
+        squares = squares + (row - mean) * (row - mean) * included
+    several = np.sqrt(squares / divisor)
+    greatest = np.where(mask > 0, counted, 0.0).max(axis=0, initial=0.0)
+    least = np.where(mask > 0, counted, 1.0).min(axis=0, initial=1.0)
+    deviation = np.where(count > 2, several, np.where(count == 2, (greatest - least) / 2, 0.0))
     return np.trunc((1.0 - deviation) * MAX_NODE_SCORE)
-
-
-class _State:
-    """Amounts of the resources of one score: wanted by shape, used by node, and which of them count where.
-
-    `factor` times the amounts are kept. `masks` has 1 where a resource counts, by kind of node: it is there,
-    and a scalar one is requested.
-    """
-
-    def __init__(
-        self,
-        cluster: ClusterState,
-        wanted: list[list[int]],
-        used: list[list[int]],
-        names: list[str],
-        factor: int = 1,
-    ) -> None:
-        shapes, nodes = len(wanted), len(used)
-        amounts = _table(wanted).reshape(shapes, len(names)) * factor
-        self.wanted = amounts.T.copy()
-        self._changes = amounts[:, :, None].copy()
-        #: By node, with an axis for the shapes.
-        self.used = (_table(used).reshape(nodes, len(names)) * factor)[:, :, None].copy()
-        capacity = _table([[node.allocatable.get(name, 0) for name in names] for node in cluster.nodes])
-        capacity = capacity.reshape(nodes, len(names))
-        self.capacity = np.maximum(capacity, 1.0)[:, :, None].copy()
-        self.full = self.capacity * factor
-        counts = [[row[k] > 0 or not is_scalar(name) for row in wanted] for k, name in enumerate(names)]
-        asked = np.array(counts, bool).reshape(len(names), shapes)
-        kinds: dict[tuple[bool, ...], int] = {}
-        self.kinds = [kinds.setdefault(tuple(row), len(kinds)) for row in (capacity > 0).tolist()]
-        self.masks = [(asked & np.array(there, bool)[:, None]).astype(np.float64) for there in kinds]
-        self.all_included = [bool(mask.all()) for mask in self.masks]
-
-    def add(self, shape: int, node: int, sign: int) -> None:
-        if sign > 0:
-            self.used[node] += self._changes[shape]
-        else:
-            self.used[node] -= self._changes[shape]
 
 
 def _scoring(pod: PodShape, name: str) -> int:
@@ -252,7 +301,3 @@ def _scoring(pod: PodShape, name: str) -> int:
 
 def _scored(cluster: ClusterState, index: int, name: str) -> int:
     return (cluster.scoring if name in DEFAULT_REQUESTS else cluster.requested)[index].get(name, 0)
-
-
-def _table(rows: list[list[int]]) -> Floats:
-    return np.array(rows, np.float64)

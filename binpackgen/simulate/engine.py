@@ -173,12 +173,12 @@ class MatrixSimulator:
 
     def bind(self, shape: int, node: int) -> None:
         """See Simulator."""
-        self._columns.add(shape, node, 1)
+        self._columns.add(shape, node)
         self._renew(node)
 
     def release(self, shape: int, node: int) -> None:
         """See Simulator."""
-        self._columns.add(shape, node, -1)
+        self._columns.remove(shape, node)
         self._renew(node)
 
     def _choose(self, shape: int) -> int | None:
@@ -186,14 +186,12 @@ class MatrixSimulator:
         if not len(totals):
             return None
         first = int(totals.argmax())
-        highest = totals[first]
+        highest = totals.item(first)
         if highest < 0:
             return None
         by_heap = self.profile.minor >= HEAP_SINCE
-        if not by_heap and not self.chance:
+        if (first == 0 and by_heap) or not (by_heap or self.chance):
             return first
-        if by_heap and totals[0] == highest:
-            return 0
         equal = (totals == highest).nonzero()[0]
         if len(equal) == 1:
             return first

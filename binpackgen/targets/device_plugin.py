@@ -14,7 +14,7 @@ from ..plan.model import Plan, PlannedTaint, Pool
 from ..plan.pools import DEVICE_PLUGIN_CONFIGURATION, NVIDIA, device_plugin_configuration
 from ..profile.models import Gpu
 from ..source import Path
-from .scheduler.embedded import yaml_text
+from ..canonical import to_yaml
 
 CHART_VERSION = "0.19.0"
 NAMESPACE = "nvidia-device-plugin"
@@ -60,7 +60,7 @@ def _values(plan: Plan, pools: Sequence[Pool]) -> Document:
     if configurations:
         body["config"] = {
             "map": {
-                name: yaml_text(configuration).rstrip("\n")
+                name: to_yaml(configuration).rstrip("\n")
                 for name, (configuration, _) in configurations.items()
             }
         }

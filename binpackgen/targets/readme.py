@@ -11,50 +11,60 @@ from ..plan.model import Plan
 #: How the scheduler configuration reaches each control plane, and how to take it back.
 _SCHEDULER_STEPS: dict[str, tuple[str, str]] = {
     "kubeadm": (
-        "Copy `scheduler/kube-scheduler-config.yaml` to the path that `scheduler/kubeadm.yaml` names on every control-plane node, "
-        "merge `scheduler/kubeadm.yaml` into the cluster's kubeadm configuration, and run `kubeadm init phase "
-        "control-plane scheduler --config FILE` there, one node after the other.",
-        "Remove the `--config` argument again (`kubeadm init phase control-plane scheduler` without the patch).",
+        "The scheduler: copy `scheduler/` to `/etc/kubernetes/binpackgen` on every control-plane node, merge "
+        "`scheduler/kubeadm.yaml` into the cluster's kubeadm configuration, and run `kubeadm init phase "
+        "control-plane scheduler --config FILE` there, one node after the other. The patch carries the hash of the "
+        "configuration, so the kubelet restarts the scheduler when, and only when, it changed.",
+        "Write the scheduler's manifest again without `--config`: `kubeadm init phase control-plane scheduler` with "
+        "the previous kubeadm configuration.",
     ),
     "kind": (
-        "Create the cluster: `kind create cluster --config scheduler/kind.yaml` from this folder.",
+        "The cluster: `kind create cluster --config scheduler/kind.yaml` from this folder, since paths in it are relative.",
         "Create the cluster without `scheduler/kind.yaml`.",
     ),
     "k3s": (
-        "Copy the files of `scheduler/` to every server as their comments say and restart k3s, one server after the other.",
-        "Remove the `kube-scheduler-arg` entry and restart k3s.",
+        "The scheduler: on every server copy `scheduler/kube-scheduler-config.yaml` to `/etc/rancher/k3s/binpackgen/` and "
+        "`scheduler/config.yaml.d/*` to `/etc/rancher/k3s/config.yaml.d/`, then `systemctl restart k3s`, one server after "
+        "the other. The scheduler runs inside k3s: a file that it refuses stops the server.",
+        "Remove the two files and restart k3s.",
     ),
     "rke2": (
-        "Copy the files of `scheduler/` to every server as their comments say and restart rke2-server, one server after the other.",
-        "Remove the `kube-scheduler-arg` entry and restart rke2-server.",
+        "The scheduler: on every server copy `scheduler/kube-scheduler-config.yaml` to `/etc/rancher/rke2/binpackgen/` and "
+        "`scheduler/config.yaml.d/*` to `/etc/rancher/rke2/config.yaml.d/`, then `systemctl restart rke2-server`, one server "
+        "after the other.",
+        "Remove the two files and restart rke2-server.",
     ),
     "talos": (
-        "Patch the control-plane machines once: `talosctl patch mc --nodes NODES --patch @scheduler/talos.yaml`. Lists are appended, so do not patch twice.",
+        "The scheduler: patch the control-plane machines once with `talosctl patch mc --nodes NODES --patch "
+        "@scheduler/talos.yaml`. Lists are appended, so take the old patch out of the machine configuration before a new one.",
         "Apply the machine configuration without the patch.",
     ),
     "openshift": (
-        "`kubectl apply --server-side -f scheduler/` sets the cluster's scheduler profile; the operator rolls it out.",
+        "The scheduler: `kubectl apply --server-side -f scheduler/openshift.yaml`; the operator rolls it out.",
         "Set `spec.profile: LowNodeUtilization` on the Scheduler `cluster`.",
     ),
     "aks": (
-        "`kubectl apply --server-side -f scheduler/` and wait for status Succeeded of the SchedulerConfiguration.",
+        "The scheduler: `kubectl apply --server-side -f scheduler/aks.yaml`, then wait until the SchedulerConfiguration's "
+        "status is Succeeded; a configuration that is refused leaves the last good one in force.",
         "Delete the SchedulerConfiguration.",
     ),
     "eks": (
-        "Update the cluster with the settings in `scheduler/`.",
-        "Update the cluster with strategy LeastAllocated.",
+        "The scheduler: `aws eks update-cluster-config --name CLUSTER --cli-input-yaml file://scheduler/eks.yaml`; the control "
+        "plane is updated in minutes.",
+        "Update the cluster with type LeastAllocated; leaving the field out keeps what is there.",
     ),
     "gke": (
-        "Run the command in `scheduler/`.",
+        "The scheduler: `sh scheduler/gke.sh CLUSTER --location=LOCATION`.",
         "Set the autoscaling profile back to `balanced`.",
     ),
     "gardener": (
-        "Merge `scheduler/` into the Shoot and let it reconcile.",
-        "Set the Shoot's scheduler profile back to `balanced`.",
+        "The scheduler: merge `scheduler/gardener.yaml` into the Shoot and let it reconcile.",
+        "Set the Shoot's `spec.kubernetes.kubeScheduler.profile` back to `balanced`.",
     ),
     "second-scheduler": (
-        "The scheduler's Deployment is part of the kustomization; wait until it is available.",
-        "Delete the scheduler's Deployment only after no pod names it: pods that do would stay Pending without an event.",
+        "The scheduler is part of the kustomization below: a Deployment of its own, which pods choose by "
+        "`schedulerName`. Wait until it is available before you submit jobs.",
+        "Delete the scheduler's Deployment only when no pod names it: those that do stay Pending without an event.",
     ),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 import time
@@ -21,9 +20,9 @@ from binpackgen.compilation import compile_profile
 from binpackgen.plan.compile import compile_plan
 from binpackgen.profile.load import load_profile
 from binpackgen.profile.models import ControlPlane
+from tests.conformance.tiers import trace
 
 ROOT = Path(__file__).parents[2]
-OPENB = ROOT.parent / "shared" / "data" / "openb"
 
 TABLE = """\
 name,cpu,memory,gpu,gpu_type
@@ -161,23 +160,14 @@ def test_the_choices_are_those_of_the_profile() -> None:
     assert get_args(ControlPlane) == tuple(option.type.choices)
 
 
-def openb_file(name: str) -> Path:
-    """A file of the public trace; the test is skipped without it, or fails where every tier is required."""
-    file = OPENB / name
-    if not file.exists():
-        message = (
-            f"{name} is absent; it is in data/csv of hkust-adsl/kubernetes-scheduler-simulator at 8f3d6417 "
-            "(pod lists compressed with gzip -9 -n)"
-        )
-        if os.environ.get("BINPACKGEN_REQUIRE_TIERS") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    return file
+PUBLIC = (
+    "data/csv of hkust-adsl/kubernetes-scheduler-simulator at 8f3d6417 (pod lists compressed with gzip -9 -n)"
+)
 
 
 def openb_arguments() -> list[str]:
-    nodes = openb_file("openb_node_list_all_node.csv")
-    pods = openb_file("openb_pod_list_default.csv.gz")
+    nodes = trace("openb/openb_node_list_all_node.csv", PUBLIC)
+    pods = trace("openb/openb_pod_list_default.csv.gz", PUBLIC)
     return [str(nodes), "--name", "openb", "--kubernetes", "1.37", "--jobs", str(pods)]
 
 
@@ -203,7 +193,7 @@ openb: 1523 of 1523 nodes in 27 pools, 6212 GPUs
 
 def test_the_profile_of_the_public_cluster_has_its_nodes() -> None:
     """Counted by other means: every line of the node list is in the plan, with its amounts."""
-    lines = openb_file("openb_node_list_all_node.csv").read_text().splitlines()[1:]
+    lines = trace("openb/openb_node_list_all_node.csv", PUBLIC).read_text().splitlines()[1:]
     expected = Counter(
         (int(cpu), int(memory) * 2**20, int(gpus), model.lower() or "none")
         for _, cpu, memory, gpus, model in (line.split(",") for line in lines)

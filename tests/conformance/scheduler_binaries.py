@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
 from e2e.binaries import binary, versions
 from tests.conformance.tiers import ask

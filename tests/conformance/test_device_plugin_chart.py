@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from binpackgen.document import Document
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
 from binpackgen.targets import device_plugin
 from e2e.binaries import device_plugin_chart, helm

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.targets.nodes.kubelet import RESERVED_DOMAINS, SELF_LABELS, may_label_itself, within
 from tests.conformance.emitted import emitted
 from tests.conformance.go_program import answer

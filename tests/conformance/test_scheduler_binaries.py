@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
 from tests.conformance.scheduler_binaries import (
     MINORS,

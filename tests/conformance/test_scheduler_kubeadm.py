@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
-from e2e.binaries import COMMANDS, binary
+from e2e.binaries import binary
 from tests.conformance.tiers import ask
 from tests.targets.scheduler_factory import bodies, scheduler_plan
 
-pytestmark = [
-    pytest.mark.timeout(1800),
-    pytest.mark.skipif("kubeadm" not in COMMANDS, reason="no kubeadm is pinned in e2e/modules"),
-]
+pytestmark = pytest.mark.timeout(1800)
 
 FOLDER = "/etc/kubernetes/binpackgen"
 FILE = f"{FOLDER}/kube-scheduler-config.yaml"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from binpackgen.document import Because, Document
 from binpackgen.emit.folder import write_tree
 from binpackgen.emit.tree import render
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.compile import compile_plan
 from binpackgen.profile.load import load_profile
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from binpackgen.document import Document, Output
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.compile import compile_plan
 from binpackgen.plan.model import Plan
 from binpackgen.profile.load import load_profile

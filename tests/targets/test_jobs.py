@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binpackgen.document import Document, Unsupported
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.errors import BinpackgenError, FindingsError
 from binpackgen.finding import Severity
 from binpackgen.plan.compile import compile_plan

@@ -11,7 +11,7 @@ from binpackgen.document import Document
 from binpackgen.plan.platforms import PLATFORMS
 from binpackgen.report.origin import lookup
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
-from binpackgen.targets.scheduler.embedded import yaml_text
+from binpackgen.canonical import to_yaml
 from tests.targets.scheduler_factory import (
     POOLS,
     WHOLE_CONFIGURATION,
@@ -282,14 +282,14 @@ class TestEmbeddedYaml:
     )
     def test_text_is_text_to_every_reader(self, text: str) -> None:
         """What some YAML reader takes for a number, a boolean or null stands in quotes."""
-        written = yaml_text({"name": text})
+        written = to_yaml({"name": text})
 
         assert f'name: "{text}"\n' == written
         assert {"name": text} == yaml.safe_load(written)
 
     def test_plain_words_stay_bare(self) -> None:
         """Names and paths are as a person would write them."""
-        assert yaml_text({"a": "batch-packer", "b": "/etc/x.conf", "c": 3, "d": True}) == (
+        assert to_yaml({"a": "batch-packer", "b": "/etc/x.conf", "c": 3, "d": True}) == (
             "a: batch-packer\nb: /etc/x.conf\nc: 3\nd: true\n"
         )
 

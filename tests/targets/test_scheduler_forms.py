@@ -18,19 +18,19 @@ scheduler:
   extraArgs:
     config: /etc/kubernetes/binpackgen/kube-scheduler-config.yaml
   extraVolumes:
-  - name: binpackgen
-    hostPath: /etc/kubernetes/binpackgen
-    mountPath: /etc/kubernetes/binpackgen
-    readOnly: true
-    pathType: Directory
+    - name: binpackgen
+      hostPath: /etc/kubernetes/binpackgen
+      mountPath: /etc/kubernetes/binpackgen
+      readOnly: true
+      pathType: Directory
 """
 KIND_TAINT_PATCH = """\
 kind: JoinConfiguration
 nodeRegistration:
   taints:
-  - key: nvidia.com/gpu
-    value: present
-    effect: NoSchedule
+    - key: nvidia.com/gpu
+      value: present
+      effect: NoSchedule
 """
 FILTER = {"form": "filter", "headroom": {"cpu": 2}}
 

@@ -16,7 +16,7 @@ from ...plan.model import Plan, ScorerWeight
 from ...plan.pools import cpu_text, memory_text
 from ...scheduler.plugins import FIT, NODE_AFFINITY
 from ...source import Path, path_text
-from .embedded import yaml_text
+from ...canonical import to_yaml
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -46,7 +46,7 @@ class Configuration:
     @property
     def text(self) -> str:
         """The configuration as YAML, to stand inside another object."""
-        return yaml_text(self.body)
+        return to_yaml(self.body)
 
     @property
     def digest(self) -> str:

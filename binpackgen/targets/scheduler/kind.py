@@ -17,7 +17,7 @@ from ...rules.pools.restricted_node_label import restricted_for_kubelet
 from ...scheduler.plugins import known_minor
 from ...source import Path
 from .configuration import CONTROL_PLANE, FILE, scheduler_configuration, stock_image_losses
-from .embedded import yaml_text
+from ...canonical import to_yaml
 from .kubeadm import PATCHES, component_settings, configuration_file, static_pod_patch
 
 #: Folder of the control-plane node that shows `scheduler/` of the tree.
@@ -109,8 +109,8 @@ def _control_plane(image: str) -> dict[str, Any]:
         "image": image,
         "extraMounts": [{"hostPath": "./scheduler", "containerPath": FOLDER, "readOnly": True}],
         "kubeadmConfigPatches": [
-            yaml_text({"kind": "ClusterConfiguration", "scheduler": scheduler}),
-            yaml_text({"kind": "InitConfiguration", "patches": {"directory": f"{FOLDER}/{PATCHES}"}}),
+            to_yaml({"kind": "ClusterConfiguration", "scheduler": scheduler}),
+            to_yaml({"kind": "InitConfiguration", "patches": {"directory": f"{FOLDER}/{PATCHES}"}}),
         ],
     }
 
@@ -127,6 +127,6 @@ def _worker(pool: Pool, image: str) -> dict[str, Any]:
             for taint in pool.taints
         ]
         worker["kubeadmConfigPatches"] = [
-            yaml_text({"kind": "JoinConfiguration", "nodeRegistration": {"taints": taints}})
+            to_yaml({"kind": "JoinConfiguration", "nodeRegistration": {"taints": taints}})
         ]
     return worker

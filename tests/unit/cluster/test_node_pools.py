@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from binpackgen.cluster.model import ClusterNode
 from binpackgen.cluster.pools import MEMORY_TOLERANCE, Grouping, group_nodes
 from binpackgen.cluster.read import read_nodes
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.plan.compile import compile_plan
 from binpackgen.plan.model import Pool
 from binpackgen.plan.pools import offered_devices

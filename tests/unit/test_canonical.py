@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from binpackgen.emit.yaml import to_yaml
+from binpackgen.canonical import to_yaml
 from binpackgen.errors import BinpackgenError
 from binpackgen.profile.node import DecimalText
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ..errors import BinpackgenError
+from .errors import BinpackgenError
 
 _BARE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
 
