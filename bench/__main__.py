@@ -32,7 +32,9 @@ def main() -> None:
         for peer in peers(folder, cache, 100):
             cost = measure(peer.command, RUNS, peer.cwd)
             ratio = cost.cpu_ms / hundred.cpu_ms
-            print(f"{peer.name + ', 100 jobs':52} {cost.cpu_ms:8.0f} {cost.memory_mib:6.0f}  {ratio:.2f} x ours")
+            print(
+                f"{peer.name + ', 100 jobs':52} {cost.cpu_ms:8.0f} {cost.memory_mib:6.0f}  {ratio:.2f} x ours"
+            )
 
 
 def _own(ours: str, folder: Path) -> Iterator[tuple[str, Cost, str]]:

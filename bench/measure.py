@@ -21,9 +21,10 @@ def measure(command: list[str], runs: int, cwd: Path | None = None) -> Cost:
     times: list[float] = []
     memory = 0.0
     for _ in range(runs):
-        with open(os.devnull, "wb") as null, subprocess.Popen(
-            command, cwd=cwd, stdout=null, stderr=subprocess.PIPE
-        ) as child:
+        with (
+            open(os.devnull, "wb") as null,
+            subprocess.Popen(command, cwd=cwd, stdout=null, stderr=subprocess.PIPE) as child,
+        ):
             error = child.stderr.read() if child.stderr else b""
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)

@@ -48,7 +48,11 @@ def fleet_profile(pools: int, queues: int, jobs: int) -> str:
             f"      labels: {{example.com/rack: r{index % 40}}}",
         ]
     lines += ["    - {name: cpu, count: 100, cpu: 64, memory: 256Gi}"]
-    lines += ["  priorityTiers:", "    - {name: high, value: 100000}", "    - {name: low, value: 1000, default: true}"]
+    lines += [
+        "  priorityTiers:",
+        "    - {name: high, value: 100000}",
+        "    - {name: low, value: 1000, default: true}",
+    ]
     lines += ["  queues:"]
     for index in range(queues):
         lines += [
@@ -67,9 +71,26 @@ def _job(index: int, queue: str, gpu_type: str) -> list[str]:
     common = [f"      queue: {queue}", "      image: registry.example.com/team/job:1.0", "      deadline: 2h"]
     gpu = f"gpu: {{type: {gpu_type}, count: 1}}"
     kinds = (
-        ["      template: single-gpu", f"      each: {{cpu: {2 + index % 5}, memory: {16 + index % 9}Gi, {gpu}}}"],
-        ["      template: pytorch-ddp", "      workers: 2", f"      each: {{cpu: {2 + index % 3}, memory: 24Gi, {gpu}}}"],
-        ["      template: array", "      workers: 4", "      completions: 40", "      each: {cpu: 4, memory: 16Gi}"],
+        [
+            "      template: single-gpu",
+            f"      each: {{cpu: {2 + index % 5}, memory: {16 + index % 9}Gi, {gpu}}}",
+        ],
+        [
+            "      template: pytorch-ddp",
+            "      workers: 2",
+            f"      each: {{cpu: {2 + index % 3}, memory: 24Gi, {gpu}}}",
+        ],
+        [
+            "      template: array",
+            "      workers: 4",
+            "      completions: 40",
+            "      each: {cpu: 4, memory: 16Gi}",
+        ],
         ["      template: etl", '      schedule: "0 2 * * *"', "      each: {cpu: 4, memory: 16Gi}"],
     )
-    return [f"    - name: job-{index}", *kinds[index % 4], *common, "      env: {TEAM: platform, STAGE: production}"]
+    return [
+        f"    - name: job-{index}",
+        *kinds[index % 4],
+        *common,
+        "      env: {TEAM: platform, STAGE: production}",
+    ]

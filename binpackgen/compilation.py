@@ -37,7 +37,7 @@ def compile_profile(
     references and the plan. A profile without blocking findings gives a Compilation.
     """
     loaded = load_profile(file, stdin)
-    day = today or date.today()
+    day = today or date.today()  # noqa: DTZ011  (waivers end with the day where the user sits)
     findings = check_profile(loaded, template_names(templates))
     if blocking(apply_policies(loaded, findings, day)):
         raise FindingsError(in_order(apply_policies(loaded, findings, day)))

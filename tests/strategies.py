@@ -333,7 +333,7 @@ class NearMiss:
 
 def seeded(seed: int) -> random.Random:
     """Random choices that are the same in every run."""
-    return random.Random(seed)  # noqa: S311  (nothing is secret here)
+    return random.Random(seed)
 
 
 def near_miss(rng: random.Random, good: list[str]) -> NearMiss:

@@ -53,9 +53,9 @@ class LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(args[0], COMMANDS, 1) if args else []
-            if close:
-                error.message += f' Did you mean "{close[0]}"?'
-            raise
+            if not close:
+                raise
+            raise click.UsageError(f'{error.message} Did you mean "{close[0]}"?', ctx) from None
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, and turn what went wrong into an exit code and a message, never a traceback."""

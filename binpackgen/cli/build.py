@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from .options import profiles_argument, stdin_bytes, templates_option
@@ -18,7 +20,9 @@ from .options import profiles_argument, stdin_bytes, templates_option
     envvar="BINPACKGEN_OUT_DIR",
     help="Folder that holds one tree per profile.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 where a tree is not what the profile compiles to.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 1 where a tree is not what the profile compiles to."
+)
 @click.option(
     "-o",
     "--output",
@@ -56,12 +60,11 @@ def command(
             raise click.UsageError(f'two profiles have the name "{name}" and would share a tree')
     for one in compiled:
         if one.findings:
-            write_findings(list(one.findings), click.get_text_stream("stderr"))
+            write_findings(list(one.findings), sys.stderr)
     trees = [render(one.plan, one.outputs) for one in compiled]
     if form == "yaml":
-        stream = click.get_binary_stream("stdout")
         for tree in trees:
-            stream.write(tree.stream())
+            sys.stdout.buffer.write(tree.stream())
         return 0
     stale = False
     for one, tree in zip(compiled, trees, strict=True):

@@ -60,7 +60,7 @@ def command(subject: str, what: str | None, templates: str | None) -> int:
     if what is None or what == "margin":
         click.echo(margin.margin_text(plan), nl=False)
         return 0
-    if what.startswith("spec") or what.startswith("metadata"):
+    if what.startswith(("spec", "metadata")):
         path = origin.parse_path(what)
         if path is None or plan.loaded.root.nearest(path)[1] != path:
             raise BinpackgenError(f"the profile does not state {what}; it has its default")

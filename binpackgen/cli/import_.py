@@ -53,10 +53,10 @@ def command(file: str, name: str | None, kubernetes: str | None, control_plane: 
     import sys
     from pathlib import Path
 
+    from ..canonical import to_yaml
     from ..cluster.pools import group_nodes
     from ..cluster.read import decode, read_nodes
     from ..cluster.shapes import read_shapes
-    from ..canonical import to_yaml
     from ..errors import BinpackgenError
     from ..plan.pools import offered_devices
     from ..profile.load import validate

@@ -13,9 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def profiles_argument(function: F) -> F:
     """One or more profile files; `-` is standard input."""
-    return click.argument(
-        "profiles", nargs=-1, required=True, type=click.Path(exists=False, dir_okay=False)
-    )(function)
+    return click.argument("profiles", nargs=-1, required=True, type=click.Path(exists=False, dir_okay=False))(
+        function
+    )
 
 
 def templates_option(function: F) -> F:

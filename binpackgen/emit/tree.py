@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..canonical import to_yaml
 from ..document import Document, Output, TextFile, Unsupported
 from ..errors import BinpackgenError
 from ..plan.model import Plan
 from .kustomize import KUSTOMIZATION, applied_in_order, kustomization
 from .lock import LOCK, digest, lock_content
-from ..canonical import to_yaml
 
 #: One step of a path: no dot in front (hidden files, `..`, `.git`), none at the end (Windows drops it).
 _STEP = re.compile(r"(?!.*\.\Z)[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\Z")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ..profile.models import Spec
 from .model import PlannedJob, Pool, PoolPreference
@@ -51,12 +52,10 @@ def smallest_gap(preferences: Sequence[PoolPreference]) -> int:
     two integers closer together.
     """
     weights = [preference.weight for preference in preferences]
-    return min((high - low for high, low in zip(weights, weights[1:], strict=False)), default=0)
+    return min((high - low for high, low in pairwise(weights)), default=0)
 
 
-def _at_most(
-    limit: int, classes: list[tuple[int | None, list[str]]]
-) -> list[tuple[int | None, list[str]]]:
+def _at_most(limit: int, classes: list[tuple[int | None, list[str]]]) -> list[tuple[int | None, list[str]]]:
     """Join neighbors until there are at most `limit` classes; each keeps its first ratio."""
     if len(classes) <= limit:
         return classes

@@ -84,7 +84,9 @@ def plan_queues(
     keys = quota_keys(flavors)
     order = {flavor.name: rank for rank, flavor in enumerate(flavors)}
     queues = tuple(_queue(index, queue, cluster, keys, order) for index, queue in enumerate(spec.queues))
-    named = {cohort.name: ("spec", "queueing", "cohorts", i) for i, cohort in enumerate(spec.queueing.cohorts)}
+    named = {
+        cohort.name: ("spec", "queueing", "cohorts", i) for i, cohort in enumerate(spec.queueing.cohorts)
+    }
     cohorts = tuple(
         PlannedCohort(cohort.name, cohort.parent, named[cohort.name]) for cohort in spec.queueing.cohorts
     )
@@ -139,9 +141,7 @@ def in_numbers(quota: PoolQuota, whole: Amount) -> Amount:
     )
 
 
-def _ratio(
-    value: Quantity | Share | int | None, whole: int, milli: bool = False
-) -> tuple[int, int] | None:
+def _ratio(value: Quantity | Share | int | None, whole: int, milli: bool = False) -> tuple[int, int] | None:
     """`value` as a fraction of `whole`."""
     if value is None:
         return None

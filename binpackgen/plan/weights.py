@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from ..profile.models import Spec
 from ..scheduler.arithmetic import (
@@ -91,7 +92,7 @@ def device_step(fit: FitScore, gpu_weight: int, pool: Amount, request: Amount, d
     total, asked = pool.devices[device], request.devices[device]
     weights = fit.cpu_weight + fit.memory_weight + gpu_weight
     shares = [fit.share(used, total) for used in range(asked, total + 1)]
-    rises = list(zip(shares, shares[1:], strict=False))
+    rises = list(pairwise(shares))
     if not rises:
         return None
     # floor(x + d) - floor(x) >= floor(d), and some use of cpu and memory reaches it
@@ -127,9 +128,7 @@ def device_step_any_state(
         share = fit.share(used + asked, total)
         for c in cpu:
             for m in memory:
-                yield fit.average(
-                    ((c, fit.cpu_weight), (m, fit.memory_weight), (share, gpu_weight))
-                )
+                yield fit.average(((c, fit.cpu_weight), (m, fit.memory_weight), (share, gpu_weight)))
 
     return min(min(averages(used + 1)) - max(averages(used)) for used in range(total - asked))
 

@@ -4,7 +4,6 @@ Field descriptions are the reference documentation and the editor schema; a defa
 that has it. Sizes are those of one node or one pod unless a description says otherwise.
 """
 
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema

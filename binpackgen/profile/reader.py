@@ -24,7 +24,9 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+\Z")
-_BOOLEAN_WORDS = frozenset("y Y yes Yes YES n N no No NO on On ON off Off OFF".split())
+_BOOLEAN_WORDS = frozenset(
+    ("y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF")
+)
 _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -108,9 +110,7 @@ def read_text(text: str, file: str) -> tuple[Node | None, list[Finding]]:
     builder = _Builder(file)
     node = builder.build(root)
     if node is not None and not isinstance(node.value, dict) and not builder.findings:
-        builder.findings.append(
-            SYNTAX.at(node.span, f"a profile is a mapping, this is {_kind(node.value)}")
-        )
+        builder.findings.append(SYNTAX.at(node.span, f"a profile is a mapping, this is {_kind(node.value)}"))
     return node, builder.findings
 
 

@@ -12,6 +12,7 @@ SCHEMA_ID = "https://binpackgen.dev/schemas/clusterprofile-v1alpha1.json"
 
 def profile_schema() -> dict[str, Any]:
     """The schema of a whole profile, with descriptions and defaults from the models."""
+    from pydantic.alias_generators import to_camel
     from pydantic.json_schema import GenerateJsonSchema
 
     from ..quantity import Quantity
@@ -30,7 +31,7 @@ def profile_schema() -> dict[str, Any]:
     for name, fields in _field_docstrings(inspect.getsource(models)).items():
         described = definitions.get(name, generated if name == "ClusterProfile" else {})
         for key, text in fields.items():
-            described["properties"][models.to_camel(key)]["description"] = text
+            described["properties"][to_camel(key)]["description"] = text
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": SCHEMA_ID,
@@ -67,7 +68,9 @@ def _draft7(node: Any) -> Any:
         return [_draft7(item) for item in node]
     if not isinstance(node, dict):
         return node
-    result = {key: _draft7(value) for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    result = {
+        key: _draft7(value) for key, value in node.items() if key != "title" or not isinstance(value, str)
+    }
     if "$ref" in result and len(result) > 1:
         result["allOf"] = [{"$ref": result.pop("$ref")}]
     if "description" in result:

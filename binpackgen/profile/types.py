@@ -29,7 +29,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def _fail(kind: str, message: str) -> PydanticCustomError:
     # braces are pydantic's template syntax; the user's text must never be read as one
-    return PydanticCustomError(kind, "{text}", {"text": message})  # type: ignore[arg-type]
+    return PydanticCustomError(kind, "{text}", {"text": message})
 
 
 def _text(value: Any) -> str:
@@ -121,9 +121,7 @@ def _env_name(value: str) -> str:
 def _printable(value: str) -> str:
     for position, char in enumerate(value):
         if ord(char) < 32 and char not in "\n\t":
-            raise _fail(
-                "text", f"character {position + 1} is the control character U+{ord(char):04X}"
-            )
+            raise _fail("text", f"character {position + 1} is the control character U+{ord(char):04X}")
     return value
 
 
@@ -200,9 +198,7 @@ QUOTA_SCHEMA = {
         },
     ]
 }
-Cpu = Annotated[
-    Quantity, PlainValidator(_cpu), PlainSerializer(str, str), WithJsonSchema(_QUANTITY_SCHEMA)
-]
+Cpu = Annotated[Quantity, PlainValidator(_cpu), PlainSerializer(str, str), WithJsonSchema(_QUANTITY_SCHEMA)]
 Memory = Annotated[
     Quantity, PlainValidator(_memory), PlainSerializer(str, str), WithJsonSchema(_QUANTITY_SCHEMA)
 ]
@@ -259,9 +255,7 @@ _SHARE_SCHEMA = {
     ]
 }
 CpuOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_cpu)), WithJsonSchema(_SHARE_SCHEMA)]
-MemoryOrShare = Annotated[
-    Quantity | Share, PlainValidator(share_or(_memory)), WithJsonSchema(_SHARE_SCHEMA)
-]
+MemoryOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_memory)), WithJsonSchema(_SHARE_SCHEMA)]
 CountOrShare = Annotated[int | Share, PlainValidator(share_or(_count)), WithJsonSchema(_SHARE_SCHEMA)]
 
 
@@ -274,7 +268,8 @@ def in_full(value: Any) -> Any:
         return {"gpu": value}
     if not isinstance(value, dict):
         raise _fail(
-            "quota", f"a share such as 75%, a number of GPUs, or cpu, memory and gpu is wanted, this is {kind_of(value)}"
+            "quota",
+            f"a share such as 75%, a number of GPUs, or cpu, memory and gpu is wanted, this is {kind_of(value)}",
         )
     return value
 

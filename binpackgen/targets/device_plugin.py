@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..canonical import to_yaml
 from ..document import Because, Document, Output, Unsupported
 from ..plan.model import Plan, PlannedTaint, Pool
 from ..plan.pools import DEVICE_PLUGIN_CONFIGURATION, NVIDIA, device_plugin_configuration
 from ..profile.models import Gpu
 from ..source import Path
-from ..canonical import to_yaml
 
 CHART_VERSION = "0.19.0"
 NAMESPACE = "nvidia-device-plugin"

@@ -76,7 +76,9 @@ def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
     made = list(outputs)
     files = {output.path for output in made if not isinstance(output, Unsupported)}
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True  # noqa: S701  (Markdown)
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,  # noqa: S701  (Markdown)
     )
     source = resources.files("binpackgen.data").joinpath("tree-readme.md.j2").read_text("utf-8")
     losses = [output for output in made if isinstance(output, Unsupported)]
@@ -90,7 +92,9 @@ def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
         checks=list(_checks(plan, files)),
         rollback=list(_rollback(plan, files)),
     )
-    return TextFile("README.md", text, Because("what to apply, in which order, and how to roll back", (("spec",),)))
+    return TextFile(
+        "README.md", text, Because("what to apply, in which order, and how to roll back", (("spec",),))
+    )
 
 
 def _margin(plan: Plan) -> str:
@@ -162,7 +166,10 @@ def _checks(plan: Plan, files: set[str]) -> Iterator[str]:
         "MEMORY:.status.allocatable.memory",
     ]
     devices = sorted({name for pool in plan.pools for name in pool.allocatable.devices})
-    columns += [f"{name.rpartition('/')[2].upper()}:.status.allocatable." + name.replace(".", "\\.") for name in devices]
+    columns += [
+        f"{name.rpartition('/')[2].upper()}:.status.allocatable." + name.replace(".", "\\.")
+        for name in devices
+    ]
     yield "# each pool shows its label and what its nodes offer"
     yield f"kubectl get nodes -o custom-columns='{','.join(columns)}'"
     yield "# pods go to the fullest node that holds them, one node after the other"

@@ -169,7 +169,14 @@ def test_check_speaks_json(run: Run, profile: Path) -> None:
         "endColumn": 45,
         "fix": "did you mean controlPlane?",
         "edits": [
-            {"file": "lab.profile.yaml", "line": 5, "column": 33, "endLine": 5, "endColumn": 45, "text": "controlPlane"}
+            {
+                "file": "lab.profile.yaml",
+                "line": 5,
+                "column": 33,
+                "endLine": 5,
+                "endColumn": 45,
+                "text": "controlPlane",
+            }
         ],
         "related": [],
         "waived": None,
@@ -225,11 +232,16 @@ def test_two_profiles_of_one_name_are_refused(run: Run, profile: Path) -> None:
         ((), ["packing dominates by at least", "NodeResourcesFit", "Margins"]),
         (("priority-classes.yaml",), ["PriorityClass/high", "because", "lab.profile.yaml:9"]),
         (("out/lab/priority-classes.yaml#high:value",), ["value = 1000", "lab.profile.yaml:9:27"]),
-        (("kueue/cluster-queues.yaml#main:spec.resourceGroups[0].flavors[0].resources[2].nominalQuota",), ["16"]),
+        (
+            ("kueue/cluster-queues.yaml#main:spec.resourceGroups[0].flavors[0].resources[2].nominalQuota",),
+            ["16"],
+        ),
         (("spec.queues[0].quota",), ["kueue/cluster-queues.yaml"]),
     ],
 )
-def test_explain_names_reasons_and_lines(run: Run, profile: Path, what: tuple[str, ...], parts: list[str]) -> None:
+def test_explain_names_reasons_and_lines(
+    run: Run, profile: Path, what: tuple[str, ...], parts: list[str]
+) -> None:
     """Any field of any file can be asked for, and any value of the profile."""
     outcome = run("explain", profile.name, *what)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from binpackgen.document import Document
 from binpackgen.canonical import to_yaml
+from binpackgen.document import Document
 from binpackgen.plan.model import Plan
 from binpackgen.targets import device_plugin
 from e2e.binaries import device_plugin_chart, helm

@@ -36,7 +36,9 @@ GPU = "nvidia.com/gpu"
 PACKING = {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1}
 RESOURCES = (("cpu", 1), ("memory", 1), (GPU, 5))
 PROFILES = {
-    "most115": SchedulerProfile(37, strategy="MostAllocated", resources=RESOURCES, weights=PACKING, percentage=100),
+    "most115": SchedulerProfile(
+        37, strategy="MostAllocated", resources=RESOURCES, weights=PACKING, percentage=100
+    ),
     "most115_affinity": SchedulerProfile(
         37, strategy="MostAllocated", resources=RESOURCES, weights=PACKING, percentage=100
     ),

@@ -15,10 +15,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binpackgen.canonical import to_yaml
 from binpackgen.document import Because, Document
 from binpackgen.emit.folder import write_tree
 from binpackgen.emit.tree import render
-from binpackgen.canonical import to_yaml
 from binpackgen.plan.compile import compile_plan
 from binpackgen.profile.load import load_profile
 

@@ -24,7 +24,7 @@ def test_jobs_beyond_their_quota_and_sums_beyond_the_pools(seed: int) -> None:
     """Random cohort trees, quotas and jobs: a job is reported exactly if its workers need more GPUs than its
     queue's own quota and, when it borrows, those of all other lending queues of its tree; a kind of node
     exactly if the shares of all queues add up to more than 100 %."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     parents = forest(rng)
     queues = [
         {
@@ -83,7 +83,7 @@ def test_jobs_beyond_their_quota_and_sums_beyond_the_pools(seed: int) -> None:
 def test_jobs_beyond_the_pools(seed: int) -> None:
     """Random pods on random pools: reported exactly if counting pods one by one fills all nodes before the
     last worker has a place."""
-    rng = random.Random(1000 + seed)  # noqa: S311
+    rng = random.Random(1000 + seed)
     pools = [
         {
             "name": f"p{i}",

@@ -139,7 +139,7 @@ def test_what_a_control_plane_cannot_express_is_a_finding_where_the_profile_asks
 
 def large_profile(pools: int, queues: int, jobs: int) -> str:
     """A profile of many pools of twenty GPU types, with a queue share and jobs for each."""
-    rng = random.Random(5)  # noqa: S311
+    rng = random.Random(5)
     lines = ["nodePools:"]
     lines += [
         f"  - {{name: p{i}, count: {rng.randint(1, 20)}, cpu: {rng.choice((32, 64, 96))}, memory: 256Gi"

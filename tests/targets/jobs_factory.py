@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from binpackgen.document import Document, Output
 from binpackgen.canonical import to_yaml
+from binpackgen.document import Document, Output
 from binpackgen.plan.compile import compile_plan
 from binpackgen.plan.model import Plan
 from binpackgen.profile.load import load_profile

@@ -13,8 +13,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from binpackgen.document import Document, Unsupported
 from binpackgen.canonical import to_yaml
+from binpackgen.document import Document, Unsupported
 from binpackgen.errors import BinpackgenError, FindingsError
 from binpackgen.finding import Severity
 from binpackgen.plan.compile import compile_plan
@@ -771,6 +771,26 @@ def test_the_fields_that_the_profile_decides_have_their_own_reasons() -> None:
         "spec.template.spec.containers[0].resources.limits.memory": ["spec.jobs[0].each.memory"],
         "spec.template.spec.volumes[0]": ["spec.jobs[0].volumes.data"],
     } == {path_text(path): [path_text(one) for one in because.paths] for path, because in made.trace.items()}
+
+
+def test_what_a_master_has_follows_from_the_master() -> None:
+    """Its own shape, its own number; the workers' numbers explain nothing about it."""
+    made = document(job("master-workers", workers=4, master={"cpu": 8, "memory": "32Gi"}))
+
+    spec = ("spec", "replicatedJobs", 0, "template", "spec")
+    container = (*spec, "template", "spec", "containers", 0)
+    assert [
+        ("there is one master", ["spec.jobs[0].template"]),
+        ("8 for each pod, as the profile states", ["spec.jobs[0].master.cpu"]),
+        ("8 cores, rounded down to whole threads", ["spec.jobs[0].master.cpu"]),
+    ] == [
+        (because.reason, [path_text(path) for path in because.paths])
+        for because in (
+            made.because((*spec, "parallelism")),
+            made.because((*container, "resources", "requests", "cpu")),
+            made.because((*container, "env", 0)),
+        )
+    ]
 
 
 # --- templates of one's own ----------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from binpackgen.canonical import to_yaml
 from binpackgen.document import Document
 from binpackgen.plan.platforms import PLATFORMS
 from binpackgen.report.origin import lookup
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
-from binpackgen.canonical import to_yaml
 from tests.targets.scheduler_factory import (
     POOLS,
     WHOLE_CONFIGURATION,

@@ -59,7 +59,7 @@ def manifest(plan: Plan, job: PlannedJob, templates: Templates) -> Iterator[Outp
     problem = name_problem(body)
     if problem is not None:
         fix = "shorten the job's name" if "too long" in problem else None
-        raise BadTemplateError(BAD_TEMPLATE.at(plan.span((*job.at, "name")), problem, fix))
+        raise BadTemplateError(BAD_TEMPLATE.finding(plan.span((*job.at, "name")), problem, fix))
     settled: dict[Path, Because] = {}
     if body["kind"] == "JobSet":
         if job.queue is not None:
@@ -193,7 +193,7 @@ def _reasons(
     """The reasons for the fields that follow from the profile, and for some that the template may not have."""
     reasons = dict(_job_reasons(plan, job, body))
     for path, role, spec in _job_specs(body):
-        for inside, because in _spec_reasons(job, body["kind"]):
+        for inside, because in _spec_reasons(job, body["kind"], role):
             reasons[*path, *inside] = because
         pod = pods[role if role in pods else "worker"]
         for inside, because in pod.reasons.items():
@@ -233,7 +233,7 @@ def _job_reasons(plan: Plan, job: PlannedJob, body: dict[str, Any]) -> Iterator[
     yield ("spec", "ttlSecondsAfterFinished"), _kept_because(job)
 
 
-def _spec_reasons(job: PlannedJob, kind: str) -> Iterator[tuple[Path, Because]]:
+def _spec_reasons(job: PlannedJob, kind: str, role: str) -> Iterator[tuple[Path, Because]]:
     """Reasons inside a Job spec."""
     at, source = job.at, job.source
     anew = ", and anew after each restart of the JobSet" if kind == "JobSet" else ""
@@ -271,14 +271,21 @@ def _spec_reasons(job: PlannedJob, kind: str) -> Iterator[tuple[Path, Because]]:
         Because("the most that the API takes beyond 100000 indexes", ((*at, "completions"),)),
     )
     yield ("ttlSecondsAfterFinished",), _kept_because(job)
-    yield ("parallelism",), Because(f"at most {source.workers} pods at a time", ((*at, "workers"),))
-    stated = "completions" if source.completions and kind != "JobSet" else "workers"
-    yield ("completions",), Because("pods in all", ((*at, stated),))
+    if role == "master":
+        for key in ("parallelism", "completions"):
+            yield (key,), Because("there is one master", ((*at, "template"),))
+        return
+    yield ("parallelism",), Because(f"{source.workers} pods side by side", ((*at, "workers"),))
+    if source.completions is not None and kind != "JobSet":
+        yield ("completions",), Because(f"{source.completions} pods in all", ((*at, "completions"),))
+    else:
+        yield ("completions",), Because(f"{source.workers} pods in all", ((*at, "workers"),))
 
 
 def _content_reasons(job: PlannedJob, pod: PodValues, spec: dict[str, Any]) -> Iterator[tuple[Path, Because]]:
     """Reasons for the contents of a pod: container, environment, volumes."""
     at, source = job.at, job.source
+    group = next(group for group in job.pod_groups if group.role == pod.role)
     container: Path = ("containers", 0)
     yield (*container, "image"), Because("the profile's image", ((*at, "image"),))
     for key in ("command", "args"):
@@ -293,12 +300,11 @@ def _content_reasons(job: PlannedJob, pod: PodValues, spec: dict[str, Any]) -> I
         if name in source.env:
             yield (*container, "env", index), Because("the profile's variable", ((*at, "env", name),))
         elif name in pod.values["env"]:
-            group = next(group for group in job.pod_groups if group.role == pod.role)
             yield (*container, "env", index), environment_because(job, group, name)
     for index, volume in enumerate(_items(_at(spec, ("volumes",)))):
         claim = _at(volume, ("persistentVolumeClaim", "claimName"))
         if _at(volume, ("emptyDir", "medium")) == "Memory":
-            yield ("volumes", index), shared_memory_because(job)
+            yield ("volumes", index), shared_memory_because(job, group)
         elif claim is not None and claim == source.volumes.data:
             yield ("volumes", index), Because("input data, read-only", ((*at, "volumes", "data"),))
         elif claim is not None and claim == source.volumes.output:

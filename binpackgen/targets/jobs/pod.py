@@ -42,7 +42,7 @@ class PodValues:
 
 def pod_values(plan: Plan, job: PlannedJob, group: PodGroup) -> PodValues:
     """The values for the pods of `group`; what is absent is None."""
-    shape = (*job.at, "master" if group.role == "master" and job.source.master else "each")
+    shape = _shape_path(job, group)
     reasons: dict[Path, Because] = {}
     spec: Path = ("spec",)
     container: Path = ("spec", "containers", 0)
@@ -103,10 +103,10 @@ def environment_because(job: PlannedJob, group: PodGroup, name: str) -> Because:
     gpus = group.request.device_count
     cores = f"{cpu_text(group.request.cpu)} cores"
     each = f" over {gpus} processes, one for each GPU" if gpus > 1 else ""
-    return Because(f"{cores}{each}, rounded down to whole threads", ((*job.at, "each", "cpu"),))
+    return Because(f"{cores}{each}, rounded down to whole threads", ((*_shape_path(job, group), "cpu"),))
 
 
-def shared_memory_because(job: PlannedJob) -> Because:
+def shared_memory_because(job: PlannedJob, group: PodGroup) -> Because:
     """Why /dev/shm has the size it has."""
     if job.source.shared_memory is not None:
         return Because(
@@ -115,8 +115,13 @@ def shared_memory_because(job: PlannedJob) -> Because:
     return Because(
         "a quarter of the pod's memory, since data loaders outgrow the runtime's 64Mi; its use counts against "
         "the pod's memory",
-        ((*job.at, "each", "memory"),),
+        ((*_shape_path(job, group), "memory"),),
     )
+
+
+def _shape_path(job: PlannedJob, group: PodGroup) -> Path:
+    """Where the profile states what pods of `group` ask for."""
+    return (*job.at, "master" if group.role == "master" and job.source.master is not None else "each")
 
 
 @dataclass

@@ -23,18 +23,15 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from ...finding import Finding
-from ...profile.codes import AMBIGUOUS_SCALAR, DUPLICATE_KEY, InputCode
+from ...profile.codes import AMBIGUOUS_SCALAR, DUPLICATE_KEY
 from ...profile.node import DecimalText, Node
 from ...profile.reader import read_text
+from ...rules.workloads.bad_template import BadTemplate
 from ...source import Span
 from .skeletons import SUFFIX, template_folders
 
-BAD_TEMPLATE = InputCode(
-    "BP510",
-    "bad-template",
-    "A job template does not give one Job, CronJob or JobSet: it is no valid template, asks for a value that "
-    "there is none of, or what it gives is not what Kubernetes calls by that kind.",
-)
+#: The rule that findings about templates belong to (BP510).
+BAD_TEMPLATE = BadTemplate()
 
 #: Private-use characters that stand for holes and for the ends of template lines.
 _HOLE, _LINE = "\ue000", "\ue001"
@@ -254,7 +251,7 @@ class Templates:
 
     @staticmethod
     def _bad(place: Place, message: str, fix: str | None = None) -> BadTemplateError:
-        return BadTemplateError(BAD_TEMPLATE.at(_span(place), message, fix))
+        return BadTemplateError(BAD_TEMPLATE.finding(_span(place), message, fix))
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -291,7 +288,7 @@ class _Reader:
             message = message.replace(f"at line {span.line}", f"at line {here.line}")
             related.append((here, label))
         fix = found.fix.title if found.fix and found.code in _FIXES_FOR_TEMPLATES else None
-        return BAD_TEMPLATE.at(_span(self.place(found.span)), message, fix, related=tuple(related))
+        return BAD_TEMPLATE.finding(_span(self.place(found.span)), message, fix, related=tuple(related))
 
     def place(self, span: Span) -> Place:
         return self.places[min(span.line, len(self.places)) - 1]
@@ -316,7 +313,9 @@ class _Reader:
         return _Text(parts, self.place(node.span))
 
     def bad(self, node: Node, message: str, fix: str) -> BadTemplateError:
-        return BadTemplateError(BAD_TEMPLATE.at(_span(self.place(node.key_span or node.span)), message, fix))
+        return BadTemplateError(
+            BAD_TEMPLATE.finding(_span(self.place(node.key_span or node.span)), message, fix)
+        )
 
 
 def _plain(value: Any) -> Any:

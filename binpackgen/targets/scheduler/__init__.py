@@ -28,6 +28,6 @@ _FORMS: dict[str, Callable[[Plan], Iterator[Output]]] = {
 }
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001  (every target's function has this name)
+def compile(plan: Plan) -> Iterator[Output]:
     """The scheduler configuration, and what the control plane cannot express of it."""
     return _FORMS[plan.control_plane](plan)

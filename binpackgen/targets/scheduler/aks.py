@@ -44,7 +44,7 @@ SCORERS = frozenset(
 )
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The SchedulerConfiguration object, and what AKS does not take."""
     if plan.minor < OLDEST_MINOR:
         yield Unsupported(

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...canonical import to_yaml
 from ...document import Because, Unsupported
 from ...plan.model import Plan, ScorerWeight
 from ...plan.pools import cpu_text, memory_text
 from ...scheduler.plugins import FIT, NODE_AFFINITY
 from ...source import Path, path_text
-from ...canonical import to_yaml
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"

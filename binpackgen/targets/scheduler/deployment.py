@@ -41,7 +41,7 @@ _SUBJECT = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
 _RBAC = "rbac.authorization.k8s.io"
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """Namespace, configuration, account with its rights, Deployment and disruption budget."""
     if plan.scheduler.name == DEFAULT_SCHEDULER:
         yield Unsupported(

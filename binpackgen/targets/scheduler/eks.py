@@ -18,7 +18,7 @@ from .losses import SECOND, managed_losses
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore")
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The settings, and what they cannot express."""
     resources = [(name, weight) for name, weight in plan.scheduler.resource_weights if name in RESOURCES]
     at: Path = ("kubeSchedulerConfig", "nodeResourcesFit", "scoringStrategy")

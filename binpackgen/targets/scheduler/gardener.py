@@ -15,7 +15,7 @@ from .configuration import CONTROL_PLANE
 from .losses import managed_losses
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """A merge patch of the Shoot, and what it cannot express."""
     yield Document(
         path="scheduler/gardener.yaml",

@@ -21,7 +21,7 @@ exec gcloud container clusters update "$@" --autoscaling-profile=optimize-utiliz
 """
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The command, and what it cannot express."""
     yield TextFile(
         path="scheduler/gke.sh",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...canonical import to_yaml
 from ...document import Because, Document, Output
 from ...plan.model import Plan, Pool
 from ...plan.platforms import PLATFORMS
@@ -17,7 +18,6 @@ from ...rules.pools.restricted_node_label import restricted_for_kubelet
 from ...scheduler.plugins import known_minor
 from ...source import Path
 from .configuration import CONTROL_PLANE, FILE, scheduler_configuration, stock_image_losses
-from ...canonical import to_yaml
 from .kubeadm import PATCHES, component_settings, configuration_file, static_pod_patch
 
 #: Folder of the control-plane node that shows `scheduler/` of the tree.
@@ -56,7 +56,7 @@ NODE_IMAGES: dict[int, tuple[str, str]] = {
 }
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The configuration file, the kind configuration, and the static pod's patch."""
     configuration = scheduler_configuration(plan, kubeconfig=PLATFORMS[plan.control_plane].kubeconfig)
     yield configuration_file(configuration, f"mounted into the control plane as {FOLDER}/{FILE}")

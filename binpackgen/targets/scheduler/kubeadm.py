@@ -32,7 +32,7 @@ PATCHES = "patches"
 HASH_ANNOTATION = "binpackgen.dev/config-sha256"
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The configuration file, the kubeadm configuration that mounts it, and the static pod's patch."""
     configuration = scheduler_configuration(plan, kubeconfig=PLATFORMS[plan.control_plane].kubeconfig)
     yield configuration_file(configuration, f"copied to {FOLDER}/{FILE} on every control-plane node")

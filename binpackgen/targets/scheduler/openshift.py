@@ -16,7 +16,7 @@ from .configuration import CONTROL_PLANE
 from .losses import managed_losses
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """The Scheduler object, and what it cannot express."""
     yield Document(
         path="scheduler/openshift.yaml",

@@ -26,7 +26,7 @@ from .configuration import (
 DOCUMENT_MINOR = 37
 
 
-def compile(plan: Plan) -> Iterator[Output]:  # noqa: A001
+def compile(plan: Plan) -> Iterator[Output]:
     """A patch of the machine configuration."""
     profiles, reasons = scheduler_profiles(plan, only_scheduler=True)
     settings: dict[str, Any] = {"config": {"profiles": profiles}}

@@ -11,10 +11,10 @@ from cluster_nodes import GI, KI, a100, node, node_list
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binpackgen.canonical import to_yaml
 from binpackgen.cluster.model import ClusterNode
 from binpackgen.cluster.pools import MEMORY_TOLERANCE, Grouping, group_nodes
 from binpackgen.cluster.read import read_nodes
-from binpackgen.canonical import to_yaml
 from binpackgen.plan.compile import compile_plan
 from binpackgen.plan.model import Pool
 from binpackgen.plan.pools import offered_devices

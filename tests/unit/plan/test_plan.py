@@ -44,7 +44,9 @@ def test_allocatable_is_capacity_less_what_the_kubelet_keeps() -> None:
     assert Amount(60_250, 244 * GI) == pool.room
 
 
-@pytest.mark.parametrize(("form", "allocatable", "room"), [("reserve", 6, 6), ("filter", 8, 6), ("curve", 8, 8)])
+@pytest.mark.parametrize(
+    ("form", "allocatable", "room"), [("reserve", 6, 6), ("filter", 8, 6), ("curve", 8, 8)]
+)
 def test_a_cap_comes_off_where_its_form_works(form: str, allocatable: int, room: int) -> None:
     """reserve shrinks what the scheduler sees, filter only what jobs can have, curve neither."""
     pool = plan(
@@ -194,7 +196,9 @@ def test_rivals_are_those_of_the_minor(minor: int, off: list[str]) -> None:
 
 def test_a_scorer_that_is_kept_raises_the_weight_of_packing() -> None:
     """ImageLocality at weight 4 adds 400 points that packing must outvote."""
-    base = "  nodePools: [{name: a, count: 1, cpu: 64, memory: 64Gi}]\n  jobs:\n" + job("e", "{cpu: 4, memory: 4Gi}")
+    base = "  nodePools: [{name: a, count: 1, cpu: 64, memory: 64Gi}]\n  jobs:\n" + job(
+        "e", "{cpu: 4, memory: 4Gi}"
+    )
 
     plain = plan(base).scheduler
     kept = plan("  packing: {keepScorers: {ImageLocality: 4}}\n" + base).scheduler

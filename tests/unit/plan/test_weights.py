@@ -62,18 +62,25 @@ def fit(name: str, cpu: int = 1, memory: int = 1) -> FitScore:
     return FitScore(strategy, curve or (), cpu, memory)
 
 
-def brute_any_state(name: str, weights: tuple[int, int, int], node: tuple[int, int, int], pod: tuple[int, int, int]) -> int:
+def brute_any_state(
+    name: str, weights: tuple[int, int, int], node: tuple[int, int, int], pod: tuple[int, int, int]
+) -> int:
     """The least score difference over every pair of nodes of which one has one more device in use."""
     curve = CURVES[name]
     least = None
     for devices in range(pod[2], node[2]):
         fuller = min(
-            node_score(curve, [(c, node[0], weights[0]), (m, node[1], weights[1]), (devices + 1, node[2], weights[2])])
+            node_score(
+                curve,
+                [(c, node[0], weights[0]), (m, node[1], weights[1]), (devices + 1, node[2], weights[2])],
+            )
             for c in range(pod[0], node[0] + 1)
             for m in range(pod[1], node[1] + 1)
         )
         emptier = max(
-            node_score(curve, [(c, node[0], weights[0]), (m, node[1], weights[1]), (devices, node[2], weights[2])])
+            node_score(
+                curve, [(c, node[0], weights[0]), (m, node[1], weights[1]), (devices, node[2], weights[2])]
+            )
             for c in range(pod[0], node[0] + 1)
             for m in range(pod[1], node[1] + 1)
         )
@@ -197,4 +204,7 @@ def test_the_articles_weight_five_loses_to_cpu_and_memory() -> None:
 
 def test_a_pod_that_takes_every_device_has_no_step() -> None:
     """Where a pod takes the whole node there is no fuller node to prefer."""
-    assert device_step(fit("MostAllocated"), 19, Amount(8, 8, {DEVICE: 8}), Amount(1, 1, {DEVICE: 8}), DEVICE) is None
+    assert (
+        device_step(fit("MostAllocated"), 19, Amount(8, 8, {DEVICE: 8}), Amount(1, 1, {DEVICE: 8}), DEVICE)
+        is None
+    )

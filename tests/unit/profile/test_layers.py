@@ -79,7 +79,9 @@ def test_a_circle_is_a_finding_at_the_line_that_closes_it(tmp_path: Path) -> Non
 
     _, findings, _ = read_layers(str(tmp_path / "one.yaml"))
 
-    assert [("BP010", str(tmp_path / "two.yaml"), 1)] == [(f.code, f.span.file, f.span.line) for f in findings]
+    assert [("BP010", str(tmp_path / "two.yaml"), 1)] == [
+        (f.code, f.span.file, f.span.line) for f in findings
+    ]
 
 
 def test_a_missing_layer_is_named_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -78,7 +78,15 @@ def test_plain_values_are_read_as_everybody_reads_them() -> None:
 
     assert [] == findings
     assert node is not None
-    assert {"a": 64, "b": -3, "c": True, "d": None, "e": "256Gi", "f": "2026-01-31", "g": "75%"} == node.plain()
+    assert {
+        "a": 64,
+        "b": -3,
+        "c": True,
+        "d": None,
+        "e": "256Gi",
+        "f": "2026-01-31",
+        "g": "75%",
+    } == node.plain()
 
 
 def test_an_alias_bomb_is_refused_before_it_unfolds() -> None:
