@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,23 @@ class Document:
             if found is not None:
                 return found
         return self.why
+
+    def reasons(self) -> Iterator[tuple[Path, Because]]:
+        """The reasons of the fields that the body has; a target may also know some for fields it left out."""
+        for path, because in self.trace.items():
+            value = self.body
+            for step in path:
+                if isinstance(value, dict):
+                    value = value.get(step, _ABSENT)
+                elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                    value = value[step]
+                else:
+                    value = _ABSENT
+            if value is not _ABSENT:
+                yield path, because
+
+
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)

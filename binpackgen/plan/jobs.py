@@ -27,7 +27,7 @@ def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
 
     def plan(index: int, job: Job) -> PlannedJob:
         groups = [group("worker", job.workers, job.each)]
-        if job.template == "master-workers":
+        if job.template == "master-workers" or job.master is not None:
             groups.insert(0, group("master", 1, job.master or job.each))
         return PlannedJob(
             name=job.name,

@@ -73,7 +73,7 @@ def document_text(plan: Plan, document: Document) -> str:
     """An object with every reason that it carries."""
     text = f"{document.path}  {document_title(document)}\n"
     text += field_text(plan, document, ())
-    for path in sorted(document.trace, key=str):
+    for path, _ in sorted(document.reasons(), key=lambda reason: str(reason[0])):
         text += field_text(plan, document, path)
     return text
 
@@ -110,6 +110,6 @@ def following(
         if touches(document.why):
             yield document, (), document.why
         if isinstance(document, Document):
-            for path, because in document.trace.items():
+            for path, because in document.reasons():
                 if touches(because):
                     yield document, path, because

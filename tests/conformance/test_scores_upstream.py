@@ -1,4 +1,4 @@
-"""24,000 random scheduling cycles, scored by kube-scheduler 1.37's own plugins and by the model: equal throughout.
+"""21,000 random scheduling cycles, scored by kube-scheduler 1.37's own plugins and by the model: equal throughout.
 
 For every node the filter plugin that rejects it, or its weighted score by plugin and its total; and the node
 that is taken. The real framework runs in a Go program on the pinned upstream module.
@@ -27,9 +27,9 @@ from tests.conformance.tiers import ask
 # the program is built first where it is not in the cache
 pytestmark = pytest.mark.timeout(1800)
 
-SEEDS = range(8)
-CONFIGURATIONS = 75
-CYCLES_EACH = 40
+SEEDS = range(7)
+CONFIGURATIONS = 60
+CYCLES_EACH = 50
 
 Case = tuple[dict[str, Any], dict[str, Any]]
 
@@ -105,7 +105,7 @@ def test_the_balance_formula_of_another_minor_is_noticed() -> None:
     found = real(ask(program), 0)
 
     wrong = sum(answer != model(case, minor=35) for case, answer in zip(cases(0), found, strict=True))
-    assert wrong > 1000
+    assert wrong > 500
 
 
 def test_the_cases_reach_what_they_are_for() -> None:

@@ -50,16 +50,14 @@ def manifest(plan: Plan, job: PlannedJob, templates: Templates) -> Iterator[Outp
     elif job.source.schedule is not None and body["kind"] == "JobSet":
         yield Unsupported(
             f'a schedule for job "{job.name}"',
-            "template "
-            + template
-            + " makes a JobSet, which has no schedule, and a CronJob creates Jobs only",
+            f"template {template} makes a JobSet, which has no schedule, and a CronJob creates Jobs only",
             "use one worker or a template that makes a Job, or create the JobSet from a CronJob of your own",
             (*job.at, "schedule"),
         )
     problem = name_problem(body)
     if problem is not None:
-        fix = "shorten the job's name" if "too long" in problem else None
-        raise BadTemplateError(BAD_TEMPLATE.finding(plan.span((*job.at, "name")), problem, fix))
+        finding = BAD_TEMPLATE.finding(plan.span((*job.at, "name")), problem, "give the job another name")
+        raise BadTemplateError(finding)
     settled: dict[Path, Because] = {}
     if body["kind"] == "JobSet":
         if job.queue is not None:

@@ -113,7 +113,7 @@ def cycles(seed: int, count: int) -> Iterator[Object]:
         nodes = [_node(rng, f"n{index}") for index in range(rng.randint(1, 9))]
         pods = [
             _pod(rng, f"p{index}", rng.choice(nodes)["metadata"]["name"], rich=busy)
-            for index in range(rng.choice([0, 1, 4, 8, 16]))
+            for index in range(rng.choice([0, 1, 2, 4, 8, 12]))
         ]
         case: Object = {"nodes": nodes, "pods": pods, "pod": _pod(rng, f"incoming-{number}", "", rich=busy)}
         _add_owners(rng, case)
