@@ -148,7 +148,7 @@ spec:
       schedule: "30 1 * * MON-FRI"
       image: registry.example.com/etl:1
   policies:
-    severities: {borrows-in-vain: "off", BP404: note}
+    severities: {borrows-in-vain: ignore, BP404: note}
     waivers:
       - {rule: job-bypasses-queues, reason: "runs before the queues open", until: "2030-01-01", at: "spec.jobs[4]"}
     acceptLoss: true
@@ -195,7 +195,7 @@ PLAUSIBLE: dict[str, dict[str, tuple[Any, ...]]] = {
             {"topologyLevels": ["kubernetes.io/hostname", "a/b"]},
             {"topologyLevels": ["a/b", "a/b"], "fairSharing": True},
         ),
-        "policies": ({"acceptLoss": True}, {"severities": {"BP5": "note"}}, {"severities": {"pod-fits-no-pool": "off", "BP507": "off"}}),
+        "policies": ({"acceptLoss": True}, {"severities": {"BP5": "note"}}, {"severities": {"pod-fits-no-pool": "ignore", "BP507": "ignore"}}),
         "priorityTiers": ([], [{"name": "system-x", "value": 5}], [{"name": "a", "value": 0}, {"name": "b", "value": -5}]),
         "jobs": ([],),
         "queues": ([],),
@@ -295,8 +295,8 @@ PLAUSIBLE: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     "policies": {
         "severities": (
-            {}, {"pod-fits-no-pool": "off"}, {"BP101": "off"}, {"unused-waiver": "error"}, {"nope": "note"},
-            {"BP506": "off", "BP507": "off", "BP411": "off", "BP412": "off", "BP201": "off"},
+            {}, {"pod-fits-no-pool": "ignore"}, {"BP101": "ignore"}, {"unused-waiver": "error"}, {"nope": "note"},
+            {"BP506": "ignore", "BP507": "ignore", "BP411": "ignore", "BP412": "ignore", "BP201": "ignore"},
         ),
         "waivers": (
             [], [{"rule": "BP506", "reason": "r"}], [{"rule": "BP201", "reason": "r", "until": "2026-02-31"}],

@@ -9,7 +9,7 @@ arithmetic; a weight that the profile states is kept, and its margin computed al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -170,17 +170,26 @@ def _ratio_step(fit: FitScore, cpu: int, memory: int) -> int:
 def derive_gpu_weight(fit: FitScore, cases: Sequence[tuple[Amount, Amount, str]]) -> int:
     """The least GPU weight with which a device outvotes cpu and memory in every case that allows it.
 
-    `cases` are (node, request, device). Where no weight up to 100 will do for a case (a step of one of many
-    slices is less than a point), the case is left to its margin.
+    `cases` are (node, request, device). Where no weight up to 100 will do (one of many slices is less than a
+    point of a score), the least with which a device counts at all among equal cpu and memory; where that is
+    not to be had either, the case is left to its margin.
     """
     needed = 1
     for pool, request, device in cases:
-        for weight in range(needed, MAX_RESOURCE_WEIGHT + 1):
-            step = device_step_any_state(fit, weight, pool, request, device)
-            if step is None or step >= 1:
-                needed = weight
-                break
+        found = _least_weight(needed, lambda weight: device_step_any_state(fit, weight, pool, request, device))  # noqa: B023
+        if found is None:
+            found = _least_weight(needed, lambda weight: device_step(fit, weight, pool, request, device))  # noqa: B023
+        needed = found or needed
     return needed
+
+
+def _least_weight(start: int, step: Callable[[int], int | None]) -> int | None:
+    """The least weight from `start` on with which a step counts, or does not exist."""
+    for weight in range(start, MAX_RESOURCE_WEIGHT + 1):
+        made = step(weight)
+        if made is None or made >= 1:
+            return weight
+    return None
 
 
 def plan_scheduler(

@@ -358,7 +358,7 @@ class Waiver(Model):
 
 
 class Policies(Model):
-    severities: dict[Text, Literal["error", "warning", "note", "off"]] = Field(default_factory=dict)
+    severities: dict[Text, Literal["error", "warning", "note", "ignore"]] = Field(default_factory=dict)
     """Severity per rule code or name."""
     waivers: tuple[Waiver, ...] = ()
     accept_loss: Flag = False

@@ -73,7 +73,7 @@ def _place(span: Span, lines: _Lines, arrow: str, label: str = "") -> str:
         return text
     # a long line (a pool in flow style) is shown around the place
     start = max(0, span.column - 1 - 60) if len(line) > 110 else 0
-    shown = line[start : start + 110].replace("\t", " ")
+    shown = "".join(char if char.isprintable() else " " for char in line[start : start + 110])
     end = span.end_column if span.end_line == span.line else len(line) + 1
     width = max(1, min(end - span.column, len(shown) - (span.column - 1 - start)))
     number = str(span.line)

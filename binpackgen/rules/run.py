@@ -56,7 +56,7 @@ def apply_policies(
     judged: list[Finding] = []
     for finding in findings:
         severity = severities.get(finding.code, finding.severity.value)
-        if severity == "off":
+        if severity == "ignore":
             continue
         reason: str | None = None
         for index, waiver, spans in waivers:
@@ -69,7 +69,7 @@ def apply_policies(
         if isinstance(rule, PolicyRule):
             for finding in _ask(rule.code, lambda rule=rule: rule.check(judgement), loaded):  # type: ignore[misc]
                 severity = severities.get(finding.code, finding.severity.value)
-                if severity != "off":
+                if severity != "ignore":
                     judged.append(replace(finding, severity=Severity(severity)))
     return judged
 

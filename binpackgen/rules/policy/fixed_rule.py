@@ -20,7 +20,7 @@ class FixedRule(PolicyRule):
     ```yaml
     policies:
       severities:
-        duplicate-pool-name: "off"  # <-
+        duplicate-pool-name: ignore  # <-
     ```
 
     ## Passes

@@ -208,3 +208,17 @@ def test_a_pod_that_takes_every_device_has_no_step() -> None:
         device_step(fit("MostAllocated"), 19, Amount(8, 8, {DEVICE: 8}), Amount(1, 1, {DEVICE: 8}), DEVICE)
         is None
     )
+
+
+def test_many_slices_take_the_least_weight_with_which_one_counts() -> None:
+    """With 48 slices no weight outvotes cpu and memory in every state; a slice still counts among equals."""
+    node, pod = Amount(64_000, 2**38, {DEVICE: 48}), Amount(0, 0, {DEVICE: 1})
+    fit_score = fit("MostAllocated")
+
+    weight = derive_gpu_weight(fit_score, [(node, pod, DEVICE)])
+
+    worst = device_step_any_state(fit_score, 100, node, pod, DEVICE)
+    assert worst is not None
+    assert worst < 1
+    assert 1 == device_step(fit_score, weight, node, pod, DEVICE)
+    assert 0 == device_step(fit_score, weight - 1, node, pod, DEVICE)
