@@ -38,6 +38,8 @@ def main() -> None:
 
 
 def _own(ours: str, folder: Path) -> Iterator[tuple[str, Cost, str]]:
+    libraries = "import click, pydantic, yaml, jinja2, jsonschema"
+    yield "yardstick: the five libraries imported", measure([sys.executable, "-c", libraries], RUNS), ""
     yield "binpackgen --help", measure([ours, "--help"], RUNS), "at most 80"
     yield "binpackgen --version", measure([ours, "--version"], RUNS), "at most 80"
     (folder / "jobs.yaml").write_text(jobs_profile(100))

@@ -47,7 +47,7 @@ def fleet_profile(pools: int, queues: int, jobs: int) -> str:
             f"      gpu: {{type: type-{index % types}, count: {gpus}}}",
             f"      labels: {{example.com/rack: r{index % 40}}}",
         ]
-    lines += ["    - {name: cpu, count: 100, cpu: 64, memory: 256Gi}"]
+    lines += ["    - {name: cpu, count: 200, cpu: 64, memory: 256Gi}"]
     lines += [
         "  priorityTiers:",
         "    - {name: high, value: 100000}",
@@ -58,7 +58,7 @@ def fleet_profile(pools: int, queues: int, jobs: int) -> str:
         lines += [
             f"    - name: queue-{index}",
             f"      namespaces: [team-{index}]",
-            f"      quota: {{type-{index % types}: 1%, cpu: {{cpu: 2, memory: 8Gi}}}}",
+            f"      quota: {{type-{index % types}: {{gpu: 4, cpu: 40, memory: 400Gi}}, cpu: {{cpu: 16, memory: 64Gi}}}}",
             "      borrows: true",
         ]
     lines += ["  jobs:"]

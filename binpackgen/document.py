@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .source import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Because:
+class Because(NamedTuple):
     """Why a field has its value, and the profile paths that it follows from."""
 
     reason: str
@@ -62,8 +61,7 @@ class Document:
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
+class TextFile(NamedTuple):
     """A file for a person or a tool that is no YAML: a README, an environment file."""
 
     path: str
@@ -71,8 +69,7 @@ class TextFile:
     why: Because
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
+class Unsupported(NamedTuple):
     """Something the plan asks for that a control plane cannot express.
 
     It is a finding until the profile consents to the loss; then it is an entry of the loss report.

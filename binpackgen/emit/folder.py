@@ -19,10 +19,9 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import BinpackgenError
 from .lock import LOCK, read_lock, same_build
@@ -38,8 +37,7 @@ class State(StrEnum):
     EDITED = "edited"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """A file that is missing, stale (not what the profile compiles to now), extra (not part of the tree) or
     edited (changed since it was generated, other than into what is wanted)."""
 
@@ -106,8 +104,7 @@ def _advice(force: bool) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Present:
+class _Present(NamedTuple):
     """What a folder holds: its lock, and every entry that is no folder, by path.
 
     An entry's digest is empty where it does not matter and where the entry is no regular file: a symbolic

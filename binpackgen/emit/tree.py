@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..canonical import to_yaml
 from ..document import Document, Output, TextFile, Unsupported
@@ -17,8 +17,7 @@ from .lock import LOCK, digest, lock_content
 _STEP = re.compile(r"(?!.*\.\Z)[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """The complete content of an output folder.
 
     `files` maps paths (relative, with `/`) to content, the kustomization and the lock file included;

@@ -6,20 +6,21 @@ Units: cpu in millicores, memory in bytes, devices as whole numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 from ..profile.load import LoadedProfile
 from ..profile.models import Job, NodePool, PriorityTier, Queue, Spec
 from ..source import Path, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """An amount of node resources; `devices` maps extended resource names to counts."""
 
     cpu: int
     memory: int
-    devices: Mapping[str, int] = field(default_factory=dict)
+    devices: Mapping[str, int] = MappingProxyType({})
 
     def times(self, count: int) -> Amount:
         """This amount `count` times."""
@@ -55,15 +56,13 @@ class Amount:
         return sum(self.devices.values())
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTaint:
+class PlannedTaint(NamedTuple):
     key: str
     value: str
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """A node pool with what the kubelet offers and what jobs can have.
 
     `capacity` less `reserved` (kubelet reserves, eviction threshold, and a cap in reserve form) is
@@ -109,8 +108,7 @@ class PodGroup:
         return not self.request.devices
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedJob:
+class PlannedJob(NamedTuple):
     """A job with its defaults resolved. `pod_groups` has one entry, or master and workers."""
 
     name: str
@@ -122,8 +120,7 @@ class PlannedJob:
     pod_groups: tuple[PodGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScorerWeight:
+class ScorerWeight(NamedTuple):
     """A score plugin of the packing profile that is on, with its weight and the reason."""
 
     plugin: str
@@ -131,8 +128,7 @@ class ScorerWeight:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchedOff:
+class SwitchedOff(NamedTuple):
     """A default score plugin that the packing profile switches off: why, and what that costs."""
 
     plugin: str
@@ -141,8 +137,7 @@ class SwitchedOff:
     cost: str
 
 
-@dataclass(frozen=True, slots=True)
-class Margin:
+class Margin(NamedTuple):
     """By how many points one step of packing outvotes all other scorers on one pool for one kind of pod.
 
     `step` is the least difference of the NodeResourcesFit score (0..100) that one step makes, after integer
@@ -171,8 +166,7 @@ class Margin:
         return None if self.step_any_state is None else self.weight * self.step_any_state - self.rivals
 
 
-@dataclass(frozen=True, slots=True)
-class PoolPreference:
+class PoolPreference(NamedTuple):
     """Pools that CPU-only pods like equally, with the weight (1..100) of their preferred term.
 
     `weight` 0 stands for the pools that come last: they need no term. `millicores_per_device` is None for
@@ -184,8 +178,7 @@ class PoolPreference:
     millicores_per_device: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduler:
+class Scheduler(NamedTuple):
     """The packing profile of kube-scheduler, and the margins that it reaches."""
 
     name: str
@@ -215,8 +208,7 @@ class Scheduler:
         return min(self.margins, key=lambda m: m.points, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Flavor:
+class Flavor(NamedTuple):
     """A kind of node for queueing: the pools of one GPU type, or all CPU pools.
 
     `room` is what all nodes together (at their most) hold for jobs.
@@ -231,15 +223,13 @@ class Flavor:
     millicores_per_device: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FlavorQuota:
+class FlavorQuota(NamedTuple):
     flavor: str
     nominal: Amount
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
-class TierLimit:
+class TierLimit(NamedTuple):
     """Most that pods of one tier may request in a namespace of the queue."""
 
     tier: str
@@ -247,8 +237,7 @@ class TierLimit:
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedQueue:
+class PlannedQueue(NamedTuple):
     name: str
     at: Path
     source: Queue
@@ -257,22 +246,19 @@ class PlannedQueue:
     tier_limits: tuple[TierLimit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCohort:
+class PlannedCohort(NamedTuple):
     name: str
     parent: str | None
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(NamedTuple):
     name: str
     at: Path
     source: PriorityTier
 
 
-@dataclass(frozen=True, slots=True)
-class Cap:
+class Cap(NamedTuple):
     """Headroom that stays free on every node, in one of three forms."""
 
     cpu: int
@@ -282,8 +268,7 @@ class Cap:
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Everything that the targets need; nothing in it is a guess."""
 
     loaded: LoadedProfile

@@ -5,13 +5,12 @@ Sources are named in the docs of the targets that emit the forms (targets/schedu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..profile.models import Spec
 
 
-@dataclass(frozen=True, slots=True)
-class FixedScoring:
+class FixedScoring(NamedTuple):
     """What a managed scheduler scores with, whatever the profile says.
 
     `fit_weight` is the weight of NodeResourcesFit, None where it is not published; `balanced_off` says
@@ -24,8 +23,7 @@ class FixedScoring:
     scores_devices: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(NamedTuple):
     """One control plane form.
 
     `takes` is "file" (a whole KubeSchedulerConfiguration), "object" (an API with fewer words) or

@@ -10,9 +10,9 @@ arithmetic; a weight that the profile states is kept, and its margin computed al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..profile.models import Spec
 from ..scheduler.arithmetic import (
@@ -45,8 +45,7 @@ MAX_RESOURCE_WEIGHT = 100
 LINEAR: Shape = ((0, 0), (100, 10))
 
 
-@dataclass(frozen=True, slots=True)
-class FitScore:
+class FitScore(NamedTuple):
     """NodeResourcesFit with its strategy: the score of a node from the use of its resources."""
 
     strategy: str
@@ -175,12 +174,21 @@ def derive_gpu_weight(fit: FitScore, cases: Sequence[tuple[Amount, Amount, str]]
     not to be had either, the case is left to its margin.
     """
     needed = 1
-    for pool, request, device in cases:
-        found = _least_weight(needed, lambda weight: device_step_any_state(fit, weight, pool, request, device))  # noqa: B023
+    for case in cases:
+        found = _least_weight(needed, partial(_device_step_at, fit, device_step_any_state, case))
         if found is None:
-            found = _least_weight(needed, lambda weight: device_step(fit, weight, pool, request, device))  # noqa: B023
+            found = _least_weight(needed, partial(_device_step_at, fit, device_step, case))
         needed = found or needed
     return needed
+
+
+def _device_step_at(
+    fit: FitScore,
+    step: Callable[[FitScore, int, Amount, Amount, str], int | None],
+    case: tuple[Amount, Amount, str],
+    weight: int,
+) -> int | None:
+    return step(fit, weight, *case)
 
 
 def _least_weight(start: int, step: Callable[[int], int | None]) -> int | None:

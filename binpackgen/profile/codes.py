@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..finding import Edit, Finding, Fix, Severity
 from ..source import Span
 
 
-@dataclass(frozen=True, slots=True)
-class InputCode:
+class InputCode(NamedTuple):
     """A stable code with its name and what it means; `binpackgen explain CODE` prints it."""
 
     code: str

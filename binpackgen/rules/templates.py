@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..profile.models import Job
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateFacts:
+class TemplateFacts(NamedTuple):
     """What a built-in template makes.
 
     `indexed` Jobs name their pods by index. `needs_gpu` templates are pointless for pods without devices.

@@ -6,7 +6,7 @@ weights of 1.34 to 1.37 are compared in the tests with what real kube-scheduler 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: Minors that the compiler knows; a newer one is treated like the newest with a warning.
 OLDEST_MINOR = 31
@@ -17,8 +17,7 @@ NODE_AFFINITY = "NodeAffinity"
 BALANCED = "NodeResourcesBalancedAllocation"
 
 
-@dataclass(frozen=True, slots=True)
-class ScorePlugin:
+class ScorePlugin(NamedTuple):
     """A score plugin that is on by default.
 
     `since` is the first minor in which it scores with default feature gates. `span` is the most by which its

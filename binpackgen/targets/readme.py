@@ -77,8 +77,8 @@ def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
     files = {output.path for output in made if not isinstance(output, Unsupported)}
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,  # noqa: S701  (Markdown)
+        autoescape=False,  # noqa: S701  (the README is Markdown)
+        keep_trailing_newline=True,
     )
     source = resources.files("binpackgen.data").joinpath("tree-readme.md.j2").read_text("utf-8")
     losses = [output for output in made if isinstance(output, Unsupported)]

@@ -36,14 +36,14 @@ def test_a_severity_is_set_by_code_or_by_name() -> None:
     assert [("BP204", "note", None)] == shown(
         OPEN + "policies: {severities: {gpu-pools-open-to-cpu-pods: note}}\n"
     )
-    assert [] == shown(OPEN + 'policies: {severities: {BP204: ignore}}\n')
+    assert [] == shown(OPEN + "policies: {severities: {BP204: ignore}}\n")
 
 
 def test_a_code_wins_over_a_name() -> None:
     """A profile that names one rule both ways gets what it says of the code, in any order."""
     for pair in (
-        'BP204: note, gpu-pools-open-to-cpu-pods: ignore',
-        'gpu-pools-open-to-cpu-pods: ignore, BP204: note',
+        "BP204: note, gpu-pools-open-to-cpu-pods: ignore",
+        "gpu-pools-open-to-cpu-pods: ignore, BP204: note",
     ):
         assert [("BP204", "note", None)] == shown(f"{OPEN}policies: {{severities: {{{pair}}}}}\n")
 
@@ -159,7 +159,7 @@ def test_findings_about_policies_have_severities_too() -> None:
     unused = "policies: {waivers: [{rule: BP204, reason: r}], severities: {unused-waiver: %s}}\n"
 
     assert [("BP603", "error", None)] == shown(unused % "error")
-    assert [] == shown(unused % 'ignore')
+    assert [] == shown(unused % "ignore")
 
 
 def test_the_clock_is_never_read() -> None:

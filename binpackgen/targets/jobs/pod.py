@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...document import Because
 from ...plan.model import Plan, PlannedJob, PodGroup, Pool, PoolPreference
@@ -28,8 +28,7 @@ REPLICATED_JOBS = {"master": "master", "worker": "workers"}
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
-@dataclass(frozen=True)
-class PodValues:
+class PodValues(NamedTuple):
     """What a template can say about the pods of one role, as plain data, and why.
 
     `reasons` has paths inside a pod template (metadata and spec).

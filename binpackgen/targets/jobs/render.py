@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError, Undefined, nodes
 from jinja2.ext import Extension
@@ -62,23 +61,20 @@ class BadTemplateError(Exception):
         self.finding = finding
 
 
-@dataclass(frozen=True, slots=True)
-class _Hole:
+class _Hole(NamedTuple):
     """A scalar that is one value."""
 
-    index: int
+    number: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(NamedTuple):
     """A scalar with values in its text: literal parts and indexes of values by turns, literals first."""
 
     parts: tuple[str | int, ...]
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class _Skeleton:
+class _Skeleton(NamedTuple):
     """What a text says: data with holes, and where its kind is written."""
 
     tree: Any
@@ -212,7 +208,7 @@ class Templates:
             items = [value for below in node if (value := self._fill(below)) is not None]
             return items if items or not node else None
         if kind is _Hole:
-            return self._values[node.index]
+            return self._values[node.number]
         if kind is _Text:
             return "".join(
                 self._in_text(self._values[part], node.place) if isinstance(part, int) else part

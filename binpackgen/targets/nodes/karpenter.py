@@ -7,8 +7,7 @@ karpenter-provider-aws and karpenter-provider-azure (pkg/apis).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...document import Because, Document, Output, Unsupported
 from ...plan.model import Plan, Pool
@@ -26,8 +25,7 @@ CONSOLIDATE_AFTER = "5m"
 MEBIBYTE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(NamedTuple):
     """A cloud's node class, and the prefix of the labels by which its instance types are chosen."""
 
     group: str
