@@ -233,7 +233,9 @@ def test_sc11_shapes_that_stop_the_scheduler_are_refused(shape: str, code: str |
     """Scores run from 0 to 10, utilization rises, and a falling shape does not pack."""
     packing = f"packing: {{strategy: RequestedToCapacityRatio, shape: {shape}}}"
 
-    assert (code in codes(("packing: {}", packing))) if code else "BP207" not in codes(("packing: {}", packing))
+    assert (
+        (code in codes(("packing: {}", packing))) if code else "BP207" not in codes(("packing: {}", packing))
+    )
 
 
 def _profiles() -> dict[str, dict[str, Any]]:
@@ -246,7 +248,11 @@ def test_sc01_weights_and_strategy_stand_in_one_profile_that_jobs_name() -> None
     packer = _profiles()["batch-packer"]
     [job] = [d.body for d in documents() if d.path == "jobs/train.yaml"]
 
-    strategies = [c["args"]["scoringStrategy"]["type"] for c in packer["pluginConfig"] if c["name"] == "NodeResourcesFit"]
+    strategies = [
+        c["args"]["scoringStrategy"]["type"]
+        for c in packer["pluginConfig"]
+        if c["name"] == "NodeResourcesFit"
+    ]
     assert ["MostAllocated"] == strategies
     assert "NodeResourcesFit" == packer["plugins"]["score"]["enabled"][0]["name"]
     assert "batch-packer" == job["spec"]["template"]["spec"]["schedulerName"]
@@ -262,14 +268,18 @@ def test_pk01_a_weight_that_spreading_outvotes_is_refused() -> None:
 
 def test_pk01_default_spreading_is_off_for_packed_pods() -> None:
     """The system's default constraints, which a Service turns on, do not reach the packing profile."""
-    spread = [c["args"] for c in _profiles()["batch-packer"]["pluginConfig"] if c["name"] == "PodTopologySpread"]
+    spread = [
+        c["args"] for c in _profiles()["batch-packer"]["pluginConfig"] if c["name"] == "PodTopologySpread"
+    ]
 
     assert [{"defaultingType": "List"}] == spread
 
 
 def test_pk02_gpus_are_always_among_the_scored_resources() -> None:
     """A pool with GPUs puts its resource into the strategy, with the largest weight."""
-    [fit] = [c["args"] for c in _profiles()["batch-packer"]["pluginConfig"] if c["name"] == "NodeResourcesFit"]
+    [fit] = [
+        c["args"] for c in _profiles()["batch-packer"]["pluginConfig"] if c["name"] == "NodeResourcesFit"
+    ]
     weights = {resource["name"]: resource["weight"] for resource in fit["scoringStrategy"]["resources"]}
 
     assert "nvidia.com/gpu" == max(weights, key=lambda name: weights[name])

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from binpackgen.canonical import to_yaml
+from binpackgen.plan.compile import compile_plan
 from binpackgen.plan.model import Plan
+from binpackgen.plan.platforms import PLATFORMS
+from binpackgen.profile.load import load_profile
+from binpackgen.scheduler.plugins import default_scorers
+from e2e.binaries import versions
 from tests.conformance.scheduler_binaries import (
     MINORS,
     STOCK,
@@ -248,3 +253,42 @@ class TestNegativeControls:
 
         assert answer.written is None
         assert "json: cannot unmarshal number" in answer.message
+
+
+@pytest.mark.parametrize("minor", versions("kube-scheduler"))
+def test_the_table_of_default_scorers_is_that_of_the_real_scheduler(minor: str, tmp_path: Path) -> None:
+    """What the compiler believes to be on by default, with its weight, is what every pinned binary says."""
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    stock = to_yaml({**head, "clientConnection": {"kubeconfig": "KUBECONFIG"}})
+
+    answer = ask_scheduler(minor, stock, tmp_path)
+
+    listed = answer.profiles["default-scheduler"]["plugins"]["multiPoint"]["enabled"]
+    weights = {entry["name"]: entry.get("weight", 0) or 1 for entry in listed}
+    believed = {plugin.name: plugin.weight for plugin in default_scorers(int(minor.split(".")[1]))}
+    assert believed == {name: weights[name] for name in believed}
+    # whatever has a stated weight scores, and must be in the table
+    assert {entry["name"] for entry in listed if entry.get("weight")} <= set(believed)
+
+
+def committed() -> list[str]:
+    """The example profiles whose control plane takes a whole configuration."""
+    profiles = sorted((Path(__file__).resolve().parents[2] / "profiles").glob("*.yaml"))
+    return [
+        str(path)
+        for path in profiles
+        if PLATFORMS[load_profile(str(path)).profile.spec.kubernetes.control_plane].takes != "object"
+    ]
+
+
+@pytest.mark.parametrize("profile", committed(), ids=lambda path: Path(path).stem)
+def test_every_example_profile_scores_as_planned_on_its_own_minor(profile: str, tmp_path: Path) -> None:
+    """The article's cluster, openb and each control-plane form, on the Kubernetes version that they name."""
+    plan = compile_plan(load_profile(profile))
+    minor = f"1.{plan.minor}"
+
+    answer = ask_scheduler(minor, as_the_scheduler_gets_it(plan), tmp_path)
+
+    assert expected_weights(plan) == actual_weights(minor, plan, answer)
+    strategy = arguments(answer.profiles[plan.scheduler.name], "NodeResourcesFit")["scoringStrategy"]
+    assert dict(plan.scheduler.resource_weights) == {r["name"]: r["weight"] for r in strategy["resources"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from functools import lru_cache
 from pathlib import Path
@@ -68,6 +69,26 @@ def test_kubectl_builds_the_kustomization_to_the_same_objects(name: str) -> None
         for path in tree(name).applied
         for document in tree(name).sources[path]
         if isinstance(document, Document)
+    ]
+    assert meant == list(yaml.safe_load_all(built))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_kubectl_reads_job_manifests_as_they_were_meant(name: str, tmp_path: Path) -> None:
+    """What a person submits by hand is read by real kubectl too."""
+    binary = ask(kubectl)
+    paths = sorted(path for path in tree(name).sources if path.startswith("jobs/"))
+    for path in paths:
+        (tmp_path / Path(path).name).write_bytes(tree(name).files[path])
+    listing = {"resources": [Path(path).name for path in paths], "sortOptions": {"order": "fifo"}}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(listing))
+
+    built = subprocess.run(
+        [binary, "kustomize", tmp_path], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+    meant = [
+        source.body for path in paths for source in tree(name).sources[path] if isinstance(source, Document)
     ]
     assert meant == list(yaml.safe_load_all(built))
 
