@@ -100,11 +100,19 @@ def paths_at(root: Node, file: str, line: int) -> list[Path]:
 def following(
     documents: Iterable[Document | TextFile], paths: Iterable[Path]
 ) -> Iterator[tuple[Document | TextFile, Path, Because]]:
-    """The output fields whose reasons name one of `paths`, or something below it."""
+    """The output fields whose reasons name one of `paths`, something below it, or the thing it is part of.
+
+    A thing is a pool, a queue, a job (`spec.nodePools[0]`): a number that follows from a whole pool follows
+    from its cpu, too, but not everything that names `spec` does.
+    """
     wanted = list(paths)
 
     def touches(because: Because) -> bool:
-        return any(origin[: len(path)] == path for origin in because.paths for path in wanted)
+        return any(
+            origin[: len(path)] == path or (len(origin) > 2 and path[: len(origin)] == origin)
+            for origin in because.paths
+            for path in wanted
+        )
 
     for document in documents:
         if touches(document.why):
