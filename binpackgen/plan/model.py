@@ -179,7 +179,10 @@ class PoolPreference(NamedTuple):
 
 
 class Scheduler(NamedTuple):
-    """The packing profile of kube-scheduler, and the margins that it reaches."""
+    """The packing profile of kube-scheduler, and the margins that it reaches.
+
+    `no_margin` says why there are none; it is empty where there are.
+    """
 
     name: str
     strategy: str
@@ -193,6 +196,7 @@ class Scheduler(NamedTuple):
     preferences: tuple[PoolPreference, ...]
     preference_gap: int
     serving_name: str | None
+    no_margin: str
 
     def weight_of(self, plugin: str) -> int:
         """Weight of a score plugin, 0 where it is off."""

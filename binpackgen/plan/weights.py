@@ -257,7 +257,16 @@ def plan_scheduler(
         preferences=preferences,
         preference_gap=smallest_gap(preferences),
         serving_name=serving.scheduler_name if serving else None,
+        no_margin="" if margins else _no_margin(jobs, fixed),
     )
+
+
+def _no_margin(jobs: Sequence[PlannedJob], fixed: FixedScoring | None) -> str:
+    if fixed and fixed.fit_weight is None:
+        return "the control plane does not publish its weights, so no margin can be computed"
+    if not jobs:
+        return "no job states a pod, so there is no margin to compute"
+    return "every pod takes a whole node, so no node is ever a better choice than another"
 
 
 def _fit_score(spec: Spec, pools: Sequence[Pool], cap: Cap | None) -> FitScore:

@@ -9,7 +9,7 @@ def margin_summary(scheduler: Scheduler) -> str:
     """One clause: by how many points packing outvotes the rest, or where it does not."""
     worst = scheduler.worst
     if worst is None:
-        return "no job states a pod, so there is no margin to compute"
+        return scheduler.no_margin
     if worst.points > 0:
         return f"packing dominates by at least {worst.points} points"
     return f'packing does not dominate on pool "{worst.pool}" (margin {worst.points})'

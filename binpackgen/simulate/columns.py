@@ -106,7 +106,8 @@ class Columns:
         if forbidden is not None:
             lacking |= forbidden
         np.putmask(totals, lacking, -1.0)
-        return totals
+        column: Floats = totals
+        return column
 
 
 class _Table:
@@ -273,7 +274,8 @@ def _balance_of_pairs(fractions: Floats) -> Floats:
     np.abs(score, out=score)
     np.subtract(1.0, score, out=score)
     score *= MAX_NODE_SCORE
-    return np.trunc(score, out=score)
+    whole: Floats = np.trunc(score, out=score)
+    return whole
 
 
 def _balance(fractions: Floats, mask: Floats) -> Floats:

@@ -196,7 +196,8 @@ class MatrixSimulator:
         if len(equal) == 1:
             return first
         if not by_heap and self.chance:
-            return self.chance.choice(equal.tolist())
+            drawn: int = self.chance.choice(equal.tolist())
+            return drawn
         positions = (totals >= 0).cumsum()[equal] - 1
         return int(equal[self._rank[positions].argmin()])
 

@@ -100,7 +100,8 @@ def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
 def _margin(plan: Plan) -> str:
     worst = plan.scheduler.worst
     if worst is None:
-        return "No job states a pod, so there is no margin to compute."
+        reason = plan.scheduler.no_margin
+        return f"{reason[0].upper()}{reason[1:]}."
     verb = "outvotes" if worst.points > 0 else "does not outvote"
     step = f"one more {worst.device} in use" if worst.device else f"one more pod of job {worst.job}"
     return (
