@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ...finding import Finding, Severity
 from ...plan.model import Margin, Plan, PodGroup, Pool
 from ...plan.platforms import PLATFORMS
-from ...plan.weights import MAX_RESOURCE_WEIGHT, FitScore, derive_gpu_weight, device_step_any_state
+from ...plan.steps import FitScore, device_step_any_state
+from ...plan.weights import MAX_RESOURCE_WEIGHT, derive_gpu_weight
 from ...source import Path
 from ..rule import PlanRule
 

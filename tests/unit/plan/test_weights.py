@@ -10,13 +10,8 @@ import itertools
 import pytest
 
 from binpackgen.plan.model import Amount
-from binpackgen.plan.weights import (
-    FitScore,
-    derive_gpu_weight,
-    device_step,
-    device_step_any_state,
-    job_step,
-)
+from binpackgen.plan.steps import FitScore, device_step, device_step_any_state, job_step
+from binpackgen.plan.weights import derive_gpu_weight
 
 DEVICE = "nvidia.com/gpu"
 CURVES = {
