@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path as FilePath
 
 #: Preset name to what it is for.
 PRESETS: dict[str, str] = {
@@ -14,5 +14,6 @@ PRESETS: dict[str, str] = {
 
 def preset_text(preset: str, name: str) -> str:
     """The profile text of `preset` for a cluster called `name`."""
-    text = resources.files("binpackgen.data").joinpath("presets", f"{preset}.yaml").read_text("utf-8")
+    folder = FilePath(__file__).parent.parent / "data" / "presets"
+    text = (folder / f"{preset}.yaml").read_text("utf-8")
     return text.replace("NAME", name, 1)

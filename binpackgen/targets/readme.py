@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib import resources
+from pathlib import Path as FilePath
 
 from ..document import Because, Document, Output, TextFile, Unsupported
 from ..plan.model import Plan
+
+_TEMPLATE = FilePath(__file__).parent.parent / "data" / "tree-readme.md.j2"
 
 #: How the scheduler configuration reaches each control plane, and how to take it back.
 _SCHEDULER_STEPS: dict[str, tuple[str, str]] = {
@@ -80,7 +82,7 @@ def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
         autoescape=False,  # noqa: S701  (the README is Markdown)
         keep_trailing_newline=True,
     )
-    source = resources.files("binpackgen.data").joinpath("tree-readme.md.j2").read_text("utf-8")
+    source = _TEMPLATE.read_text("utf-8")
     losses = [output for output in made if isinstance(output, Unsupported)]
     text = environment.from_string(source).render(
         plan=plan,

@@ -1,1 +1,0 @@
-"""Files that the package ships: presets and the README of a tree."""
