@@ -10,6 +10,7 @@ few hundred numbers cost what their calls cost, so the code counts calls.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,7 +45,7 @@ class Columns:
         base: Ints,
     ) -> None:
         self._kinds = kinds.tolist()
-        self._base = [np.maximum(row, 0.0) if row.any() else None for row in base]
+        self._base = [np.array(row, np.float64) for row in base]
         self._forbidden = [row if row.any() else None for row in base < 0]
         self._room = _Room(cluster, profile, shapes)
         self._scores: list[tuple[_Fit | _Balance, int]] = []
@@ -89,25 +90,17 @@ class Columns:
 
     def _fresh(self, node: int) -> Floats:
         kind = self._kinds[node]
-        totals = self._base[kind]
-        if totals is not None and not self._scores:
-            totals = totals.copy()
+        totals: Floats = self._base[kind].copy()
         for score, weight in self._scores:
             own = score.of(node)
-            if weight != 1:
-                own *= weight
-            if totals is not None:
-                own += totals
-            totals = own
-        if totals is None:
-            totals = np.zeros(len(self._changes))
+            totals += own if weight == 1 else own * weight
         lacking = self._room.lacks(node)
         forbidden = self._forbidden[kind]
         if forbidden is not None:
-            lacking |= forbidden
-        np.putmask(totals, lacking, -1.0)
-        column: Floats = totals
-        return column
+            np.putmask(totals, forbidden, -1.0)
+        if lacking is not None:
+            np.putmask(totals, lacking, -1.0)
+        return totals
 
 
 class _Table:
@@ -138,13 +131,36 @@ class _Room:
         self.table = _Table(free, changes, len(names) + 1)
         if "NodeResourcesFit" not in profile.filters:
             self.table.rows[:] = np.inf
-        amounts = np.array(wanted, np.float64).reshape(len(shapes), len(names) + 1).T
-        # what is not requested is not looked at, even where too much is taken already
-        self._wanted = np.where(amounts > 0, amounts, -np.inf)
+        self._demands = [_Demand([row[k] for row in wanted]) for k in range(len(names) + 1)]
 
-    def lacks(self, node: int) -> Bools:
-        lacking: Bools = np.logical_or.reduce(self._wanted > self.table.node[node])
+    def lacks(self, node: int) -> Bools | None:
+        """The shapes for which something is lacking; None if all fit."""
+        lacking: Bools | None = None
+        for demand, free in zip(self._demands, self.table.node[node][:, 0].tolist(), strict=True):
+            over = demand.beyond(free)
+            if over is not None:
+                lacking = over if lacking is None else lacking | over
         return lacking
+
+
+class _Demand:
+    """What all shapes want of one resource. What is not requested is not looked at, however little is left."""
+
+    def __init__(self, wanted: list[float]) -> None:
+        self._steps = sorted({amount for amount in wanted if amount > 0})
+        rank = {amount: position for position, amount in enumerate(self._steps)}
+        self._ranks = np.array([rank.get(amount, -1) for amount in wanted], np.int64)
+        self._over: dict[int, Bools] = {}
+
+    def beyond(self, free: float) -> Bools | None:
+        """The shapes that want more than `free`, None if there are none."""
+        step = bisect.bisect_right(self._steps, free)
+        if step == len(self._steps):
+            return None
+        over = self._over.get(step)
+        if over is None:
+            over = self._over[step] = self._ranks >= step
+        return over
 
 
 class _Resources:

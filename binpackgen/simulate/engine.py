@@ -78,9 +78,10 @@ def needs_reference(
         return "no scores"
     if nodes_to_find(count, profile.percentage) < count:
         return "a sample of the nodes"
-    if any(amount > LARGEST_AMOUNT for node in cluster.nodes for amount in node.allocatable.values()):
-        return "an amount beyond 2^45"
     placed = [pod for pods in cluster.pods for pod in pods]
+    amounts = [*(node.allocatable for node in cluster.nodes), *(pod.requests for pod in (*shapes, *placed))]
+    if any(amount > LARGEST_AMOUNT for resources in amounts for amount in resources.values()):
+        return "an amount beyond 2^45"
     if any(pod.has_pod_terms for pod in (*shapes, *placed)):
         return "affinity between pods"
     if any(pod.spread or (pod.owner_selector and profile.default_spread) for pod in shapes):
@@ -149,7 +150,8 @@ class MatrixSimulator:
         self._rank = _preorder_ranks(len(cluster.nodes))
         largest = MAX_NODE_SCORE * sum(profile.weights.values())
         size = (len(self.shapes), len(cluster.nodes))
-        self._totals = np.full(size, -1, np.int32 if largest < 2**31 else np.int64)
+        # the narrowest type that holds every total: the search goes through all nodes of a shape
+        self._totals = np.full(size, -1, np.min_scalar_type(-largest - 1))
         for node in range(len(cluster.nodes)):
             self._totals[:, node] = self._columns.of(node)
         self._feasible = classes.count_feasible(self._totals >= 0)
@@ -198,7 +200,7 @@ class MatrixSimulator:
         if not by_heap and self.chance:
             drawn: int = self.chance.choice(equal.tolist())
             return drawn
-        positions = (totals >= 0).cumsum()[equal] - 1
+        positions = (totals >= 0).nonzero()[0].searchsorted(equal)
         return int(equal[self._rank[positions].argmin()])
 
     def _renew(self, node: int) -> None:

@@ -28,7 +28,7 @@ from .model import (
 
 Object = Mapping[str, Any]
 
-_POD_FIELDS = frozenset({"containers", "initContainers", "nodeName", "nodeSelector", "affinity", "overhead", "schedulerName", "tolerations", "topologySpreadConstraints", "volumes"})  # fmt: skip
+_POD_FIELDS = frozenset({"containers", "initContainers", "nodeName", "nodeSelector", "resources", "affinity", "overhead", "schedulerName", "tolerations", "topologySpreadConstraints", "volumes"})  # fmt: skip
 _HARMLESS_POD_FIELDS = frozenset({"activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks", "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostUsers", "hostname", "imagePullSecrets", "os", "preemptionPolicy", "priority", "priorityClassName", "readinessGates", "restartPolicy", "runtimeClassName", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds"})  # fmt: skip
 #: Volumes that no scheduler plugin looks at.
 _HARMLESS_VOLUMES = frozenset({"configMap", "downwardAPI", "emptyDir", "hostPath", "nfs", "projected", "secret"})  # fmt: skip
@@ -100,15 +100,13 @@ def read_pod(item: Object, owners: Iterable[Object] = ()) -> PodShape:
     Raises UnmodeledError.
     """
     metadata, spec = item["metadata"], item["spec"]
-    refused = list(_unmodeled(spec))
-    if item.get("status", {}).get("nominatedNodeName") and not spec.get("nodeName"):
-        refused.append("status.nominatedNodeName")
+    refused = [*_unmodeled(spec, item.get("status") or {})]
     affinity = spec.get("affinity") or {}
     nodes, pods = affinity.get("nodeAffinity") or {}, affinity.get("podAffinity") or {}
     anti = affinity.get("podAntiAffinity") or {}
     required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution")
     labels, namespace = metadata.get("labels") or {}, metadata.get("namespace") or "default"
-    reader = _PodReader(labels, namespace, refused)
+    reader = _PodReader(labels, namespace, refused, is_bound=bool(spec.get("nodeName")))
     requests, scoring = _requests(spec)
     shape = PodShape(
         name=metadata.get("name") or metadata.get("generateName", ""),
@@ -128,10 +126,7 @@ def read_pod(item: Object, owners: Iterable[Object] = ()) -> PodShape:
             *reader.preferred_pods(pods.get("preferredDuringSchedulingIgnoredDuringExecution"), 1),
             *reader.preferred_pods(anti.get("preferredDuringSchedulingIgnoredDuringExecution"), -1),
         ),
-        images=tuple(
-            _image_name(container.get("image", ""))
-            for container in (*(spec.get("initContainers") or ()), *spec["containers"])
-        ),
+        images=tuple(_image_name(container.get("image", "")) for container in _containers(spec)),
         terminating="deletionTimestamp" in metadata,
     )
     if refused:
@@ -142,10 +137,13 @@ def read_pod(item: Object, owners: Iterable[Object] = ()) -> PodShape:
 class _PodReader:
     """Reads the terms of one pod and collects what is not modeled."""
 
-    def __init__(self, labels: Mapping[str, str], namespace: str, refused: list[str]) -> None:
+    def __init__(
+        self, labels: Mapping[str, str], namespace: str, refused: list[str], *, is_bound: bool
+    ) -> None:
         self.labels = labels
         self.namespace = namespace
         self.refused = refused
+        self.is_bound = is_bound
 
     def node_terms(self, terms: Iterable[Object]) -> tuple[Selector, ...]:
         selectors = (self.node_term(term) for term in terms)
@@ -153,7 +151,7 @@ class _PodReader:
 
     def node_term(self, term: Object) -> Selector:
         """Empty for a term that says nothing, which matches no node."""
-        if term.get("matchFields"):
+        if term.get("matchFields") and not self.is_bound:
             self.refused.append("node affinity by matchFields")
         return _requirements(term.get("matchExpressions") or ())
 
@@ -223,18 +221,45 @@ def _requirements(expressions: Iterable[Object]) -> Selector:
     return tuple(Requirement(e["key"], e["operator"], tuple(e.get("values") or ())) for e in expressions)
 
 
-def _unmodeled(spec: Object) -> Iterator[str]:
+def _unmodeled(spec: Object, status: Object) -> Iterator[str]:
+    if spec.get("resources"):
+        yield "spec.resources"
+    yield from _resized(spec, status)
+    if spec.get("nodeName"):
+        # where a bound pod may run, and with which ports, volumes and claims, decides nothing for the pods
+        # that the model takes
+        return
+    if status.get("nominatedNodeName"):
+        yield "status.nominatedNodeName"
     for name, value in spec.items():
         if value and name not in _POD_FIELDS and name not in _HARMLESS_POD_FIELDS:
             yield f"spec.{name}"
     for volume in spec.get("volumes") or ():
         for kind in sorted(volume.keys() - _HARMLESS_VOLUMES - {"name"}):
             yield f"volumes of kind {kind}"
-    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+    for container in _containers(spec):
         if any(port.get("hostPort") for port in container.get("ports") or ()):
             yield "hostPort"
         if (container.get("resources") or {}).get("claims"):
             yield "resources.claims"
+
+
+def _resized(spec: Object, status: Object) -> Iterator[str]:
+    """A pod whose status holds more than its spec counts with the greater."""
+    stated = {container.get("name"): _container_request(container, {}) for container in _containers(spec)}
+    for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
+        own = stated.get(one["name"], {})
+        for held in (one.get("allocatedResources"), (one.get("resources") or {}).get("requests")):
+            for resource, quantity in (held or {}).items():
+                if own.get(resource, Quantity("0")) < Quantity.from_manifest(quantity):
+                    yield f"a resize in place of {resource}"
+    conditions: Iterable[Object] = status.get("conditions") or ()
+    if any(c["type"] == "PodResizePending" and c.get("reason") == "Infeasible" for c in conditions):
+        yield "a resize in place that is infeasible"
+
+
+def _containers(spec: Object) -> tuple[Object, ...]:
+    return (*(spec.get("initContainers") or ()), *spec["containers"])
 
 
 def _requests(spec: Object) -> tuple[dict[str, int], dict[str, int]]:
