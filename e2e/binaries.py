@@ -129,7 +129,22 @@ def versions(name: str) -> tuple[str, ...]:
 
 def binary(name: str, version: str) -> Path:
     """The binary of a pinned version, as "1.37" or "1.37.2"; built on first use."""
-    build = _build_of(name, version)
+    return _built(_build_of(name, version))
+
+
+def program(folder: Path, module: str) -> Path:
+    """A Go program of this repository that asks `module`, whose version the go.mod in `folder` pins."""
+    pin = _pin(folder, module)
+    arguments = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", ".")
+    digest = hashlib.sha256(_digest(folder, arguments).encode())
+    for source in sorted(folder.glob("*.go")):
+        digest.update(source.read_bytes())
+    name = folder.name.replace("_", "-")
+    key = f"{name}-{pin.version}-{_platform()}-{digest.hexdigest()[:16]}"
+    return _built(_Build(f"{name} {pin.version}", pin, arguments, _cache() / "bin" / key / name))
+
+
+def _built(build: _Build) -> Path:
     if not build.path.is_file():
         with _lock("go-build"):
             if not build.path.is_file():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 from collections.abc import Iterable
@@ -11,22 +10,10 @@ from typing import Any
 
 from e2e import binaries
 
-HERE = Path(__file__).resolve().parent
-MODULE = "k8s.io/kubernetes"
-ARGUMENTS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", ".")
-
 
 def program() -> Path:
     """The built program. Raises UnavailableError where it cannot be had."""
-    pin = binaries._pin(HERE, MODULE)
-    digest = hashlib.sha256(binaries._digest(HERE, ARGUMENTS).encode() + (HERE / "main.go").read_bytes())
-    key = f"schedulerscores-{pin.version}-{binaries._platform()}-{digest.hexdigest()[:16]}"
-    path = binaries._cache() / "bin" / key / "schedulerscores"
-    if not path.is_file():
-        with binaries._lock("go-build"):
-            if not path.is_file():
-                binaries._compile(binaries._Build(f"schedulerscores {pin.version}", pin, ARGUMENTS, path))
-    return path
+    return binaries.program(Path(__file__).resolve().parent, "k8s.io/kubernetes")
 
 
 def answers(path: Path, lines: Iterable[Any]) -> list[Any]:
