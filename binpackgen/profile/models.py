@@ -6,7 +6,7 @@ that has it. Sizes are those of one node or one pod unless a description says ot
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ..quantity import Quantity
@@ -30,6 +30,7 @@ from .types import (
     NonNegative,
     Positive,
     Seconds,
+    ShownAs,
     Text,
     Whole,
     in_full,
@@ -230,7 +231,7 @@ class PoolQuota(Model):
     gpu: CountOrShare | None = None
 
 
-QuotaValue = Annotated[PoolQuota, BeforeValidator(in_full), WithJsonSchema(QUOTA_SCHEMA)]
+QuotaValue = Annotated[PoolQuota, BeforeValidator(in_full), ShownAs(QUOTA_SCHEMA)]
 
 
 class Preemption(Model):

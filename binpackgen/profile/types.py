@@ -11,7 +11,6 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
-    WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
@@ -25,6 +24,19 @@ _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
 _PERCENT = re.compile(r"(\d{1,3})%\Z")
 _MINOR = re.compile(r"1\.([1-9]\d?)(?:\.\d+)?\Z")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class ShownAs:
+    """The JSON Schema of a type whose validator pydantic cannot look into.
+
+    pydantic.WithJsonSchema does the same, but imports the schema generator into every run.
+    """
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def __get_pydantic_json_schema__(self, _core_schema: Any, _handler: Any) -> dict[str, Any]:
+        return dict(self.schema)
 
 
 def _fail(kind: str, message: str) -> PydanticCustomError:
@@ -198,10 +210,8 @@ QUOTA_SCHEMA = {
         },
     ]
 }
-Cpu = Annotated[Quantity, PlainValidator(_cpu), PlainSerializer(str, str), WithJsonSchema(_QUANTITY_SCHEMA)]
-Memory = Annotated[
-    Quantity, PlainValidator(_memory), PlainSerializer(str, str), WithJsonSchema(_QUANTITY_SCHEMA)
-]
+Cpu = Annotated[Quantity, PlainValidator(_cpu), PlainSerializer(str, str), ShownAs(_QUANTITY_SCHEMA)]
+Memory = Annotated[Quantity, PlainValidator(_memory), PlainSerializer(str, str), ShownAs(_QUANTITY_SCHEMA)]
 
 
 def _count(value: Any) -> int:
@@ -213,7 +223,7 @@ def _count(value: Any) -> int:
 
 
 _COUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
-GpuCount = Annotated[int, PlainValidator(_count), WithJsonSchema(_COUNT_SCHEMA)]
+GpuCount = Annotated[int, PlainValidator(_count), ShownAs(_COUNT_SCHEMA)]
 
 
 class Share(str):
@@ -254,9 +264,9 @@ _SHARE_SCHEMA = {
         {"type": "string"},
     ]
 }
-CpuOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_cpu)), WithJsonSchema(_SHARE_SCHEMA)]
-MemoryOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_memory)), WithJsonSchema(_SHARE_SCHEMA)]
-CountOrShare = Annotated[int | Share, PlainValidator(share_or(_count)), WithJsonSchema(_SHARE_SCHEMA)]
+CpuOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_cpu)), ShownAs(_SHARE_SCHEMA)]
+MemoryOrShare = Annotated[Quantity | Share, PlainValidator(share_or(_memory)), ShownAs(_SHARE_SCHEMA)]
+CountOrShare = Annotated[int | Share, PlainValidator(share_or(_count)), ShownAs(_SHARE_SCHEMA)]
 
 
 def in_full(value: Any) -> Any:
@@ -291,7 +301,7 @@ def _duration(value: Any) -> int:
 Seconds = Annotated[
     int,
     PlainValidator(_duration),
-    WithJsonSchema({"type": "string", "pattern": r"^(\d+d)?(\d+h)?(\d+m)?(\d+s)?$"}),
+    ShownAs({"type": "string", "pattern": r"^(\d+d)?(\d+h)?(\d+m)?(\d+s)?$"}),
 ]
 
 
@@ -306,7 +316,7 @@ def _minor(value: Any) -> str:
 MinorVersion = Annotated[
     str,
     PlainValidator(_minor),
-    WithJsonSchema({"type": "string", "pattern": r"^1\.[1-9][0-9]?(\.[0-9]+)?$"}),
+    ShownAs({"type": "string", "pattern": r"^1\.[1-9][0-9]?(\.[0-9]+)?$"}),
 ]
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path as FilePath
 
 from ..document import Because, Document, Output, TextFile, Unsupported
 from ..plan.model import Plan
-
-_TEMPLATE = FilePath(__file__).parent.parent / "data" / "tree-readme.md.j2"
 
 #: How the scheduler configuration reaches each control plane, and how to take it back.
 _SCHEDULER_STEPS: dict[str, tuple[str, str]] = {
@@ -73,30 +70,44 @@ _SCHEDULER_STEPS: dict[str, tuple[str, str]] = {
 
 def compile_readme(plan: Plan, outputs: Iterable[Output]) -> TextFile:
     """The README that fits what the other targets made."""
-    import jinja2
-
     made = list(outputs)
     files = {output.path for output in made if not isinstance(output, Unsupported)}
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701  (the README is Markdown)
-        keep_trailing_newline=True,
-    )
-    source = _TEMPLATE.read_text("utf-8")
     losses = [output for output in made if isinstance(output, Unsupported)]
-    text = environment.from_string(source).render(
-        plan=plan,
-        margin=_margin(plan),
-        weights=_weights(plan),
-        losses=losses,
-        prerequisites=list(_prerequisites(plan, files)),
-        steps=list(_steps(plan, made, files)),
-        checks=list(_checks(plan, files)),
-        rollback=list(_rollback(plan, files)),
-    )
-    return TextFile(
-        "README.md", text, Because("what to apply, in which order, and how to roll back", (("spec",),))
-    )
+    lines = [
+        f"# {plan.name}: compiled cluster configuration",
+        "",
+        f"Made by binpackgen from the profile `{plan.name}` for Kubernetes 1.{plan.minor} ({plan.control_plane}).",
+        "Do not edit these files: change the profile and run `binpackgen build`. `binpackgen explain PROFILE FILE` says",
+        "where each field comes from.",
+        *_section("Does it pack?", [_margin(plan), "", *_weights(plan)]),
+    ]
+    if losses:
+        lines += _section("Loss report: what this control plane cannot express", _losses(losses))
+    lines += _section("Before you apply", [f"- {item}" for item in _prerequisites(plan, files)])
+    lines += _section("Apply, in this order", _numbered(_steps(plan, made, files)))
+    lines += _section("Check", ["```", *_checks(plan, files), "```"])
+    lines += _section("Roll back", _numbered(_rollback(plan, files)))
+    why = Because("what to apply, in which order, and how to roll back", (("spec",),))
+    return TextFile("README.md", "\n".join(lines) + "\n", why)
+
+
+def _section(title: str, body: Iterable[str]) -> list[str]:
+    return ["", f"## {title}", "", *body]
+
+
+def _numbered(items: Iterable[str]) -> list[str]:
+    return [f"{number}. {item}" for number, item in enumerate(items, start=1)]
+
+
+def _losses(losses: Iterable[Unsupported]) -> list[str]:
+    rows = [f"| {loss.what} | {loss.reason} | {loss.alternative} |" for loss in losses]
+    return [
+        "The profile accepts these losses (`policies.acceptLoss`):",
+        "",
+        "| what | why | instead |",
+        "|---|---|---|",
+        *rows,
+    ]
 
 
 def _margin(plan: Plan) -> str:
@@ -113,7 +124,7 @@ def _margin(plan: Plan) -> str:
     )
 
 
-def _weights(plan: Plan) -> str:
+def _weights(plan: Plan) -> list[str]:
     scheduler = plan.scheduler
     rows = ["| score plugin | weight | why |", "|---|---|---|"]
     rows += [f"| {s.plugin} | {s.weight} | {s.reason} |" for s in scheduler.scorers]
@@ -121,7 +132,7 @@ def _weights(plan: Plan) -> str:
         f"| {off.plugin} | off (default {off.default_weight}) | {off.reason}; cost: {off.cost} |"
         for off in scheduler.switched_off
     ]
-    return "\n".join(rows)
+    return rows
 
 
 def _prerequisites(plan: Plan, files: set[str]) -> Iterator[str]:
