@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -155,6 +155,31 @@ class ProfileRule(Rule):
     def check(self, draft: Draft) -> Iterator[Finding]:
         """Findings about a profile whose shape is right."""
         raise NotImplementedError
+
+    def repeated_names(
+        self,
+        draft: Draft,
+        at: tuple[str, ...],
+        named: Iterable[tuple[Hashable, str]],
+        consequence: str,
+        fix: str,
+    ) -> Iterator[Finding]:
+        """A finding at the name of each entry of the list at `at` whose key an earlier one has.
+
+        `named` has a key and a description, such as `pool "a"`, per entry.
+        """
+        first: dict[Hashable, int] = {}
+        for index, (key, described) in enumerate(named):
+            other = first.setdefault(key, index)
+            if other == index:
+                continue
+            span = draft.span(*at, other, "name")
+            yield self.finding(
+                draft.span(*at, index, "name"),
+                f"{described} is already defined at line {span.line}{consequence}",
+                fix,
+                ((span, "first defined here"),),
+            )
 
 
 class PlanRule(Rule):

@@ -39,15 +39,10 @@ class DuplicatePoolName(ProfileRule):
     code = "BP101"
 
     def check(self, draft: Draft) -> Iterator[Finding]:
-        first: dict[str, int] = {}
-        for index, pool in enumerate(draft.spec.node_pools):
-            if pool.name not in first:
-                first[pool.name] = index
-                continue
-            at = draft.span("nodePools", first[pool.name], "name")
-            yield self.finding(
-                draft.span("nodePools", index, "name"),
-                f'pool "{pool.name}" is already defined at line {at.line}; their nodes would carry one label',
-                "give it another name",
-                ((at, "first defined here"),),
-            )
+        return self.repeated_names(
+            draft,
+            ("nodePools",),
+            ((pool.name, f'pool "{pool.name}"') for pool in draft.spec.node_pools),
+            "; their nodes would carry one label",
+            "give it another name",
+        )

@@ -39,15 +39,10 @@ class DuplicateTierName(ProfileRule):
     code = "BP301"
 
     def check(self, draft: Draft) -> Iterator[Finding]:
-        first: dict[str, int] = {}
-        for index, tier in enumerate(draft.spec.priority_tiers):
-            if tier.name not in first:
-                first[tier.name] = index
-                continue
-            at = draft.span("priorityTiers", first[tier.name], "name")
-            yield self.finding(
-                draft.span("priorityTiers", index, "name"),
-                f'tier "{tier.name}" is already defined at line {at.line}; a cluster has one PriorityClass of a name',
-                "give it another name",
-                ((at, "first defined here"),),
-            )
+        return self.repeated_names(
+            draft,
+            ("priorityTiers",),
+            ((tier.name, f'tier "{tier.name}"') for tier in draft.spec.priority_tiers),
+            "; a cluster has one PriorityClass of a name",
+            "give it another name",
+        )

@@ -41,15 +41,13 @@ class DuplicateCohortName(ProfileRule):
     code = "BP409"
 
     def check(self, draft: Draft) -> Iterator[Finding]:
-        first: dict[str, int] = {}
-        for index, cohort in enumerate(draft.spec.queueing.cohorts):
-            if cohort.name not in first:
-                first[cohort.name] = index
-                continue
-            at = draft.span("queueing", "cohorts", first[cohort.name], "name")
-            yield self.finding(
-                draft.span("queueing", "cohorts", index, "name"),
-                f'cohort "{cohort.name}" is already defined at line {at.line}; a cluster has one of a name',
-                "keep one of them",
-                ((at, "first defined here"),),
-            )
+        return self.repeated_names(
+            draft,
+            (
+                "queueing",
+                "cohorts",
+            ),
+            ((cohort.name, f'cohort "{cohort.name}"') for cohort in draft.spec.queueing.cohorts),
+            "; a cluster has one of a name",
+            "keep one of them",
+        )

@@ -39,15 +39,10 @@ class DuplicateQueueName(ProfileRule):
     code = "BP401"
 
     def check(self, draft: Draft) -> Iterator[Finding]:
-        first: dict[str, int] = {}
-        for index, queue in enumerate(draft.spec.queues):
-            if queue.name not in first:
-                first[queue.name] = index
-                continue
-            at = draft.span("queues", first[queue.name], "name")
-            yield self.finding(
-                draft.span("queues", index, "name"),
-                f'queue "{queue.name}" is already defined at line {at.line}; a cluster has one ClusterQueue of a name',
-                "give it another name, or list its namespaces in the first",
-                ((at, "first defined here"),),
-            )
+        return self.repeated_names(
+            draft,
+            ("queues",),
+            ((queue.name, f'queue "{queue.name}"') for queue in draft.spec.queues),
+            "; a cluster has one ClusterQueue of a name",
+            "give it another name, or list its namespaces in the first",
+        )

@@ -40,16 +40,14 @@ class DuplicateJobName(ProfileRule):
 
     def check(self, draft: Draft) -> Iterator[Finding]:
         namespaces = {queue.name: queue.namespaces[0] for queue in reversed(draft.spec.queues)}
-        first: dict[tuple[str, str], int] = {}
-        for index, job in enumerate(draft.spec.jobs):
-            namespace = job.namespace or namespaces.get(job.queue or "", "default")
-            other = first.setdefault((namespace, job.name), index)
-            if other == index:
-                continue
-            at = draft.span("jobs", other, "name")
-            yield self.finding(
-                draft.span("jobs", index, "name"),
-                f'job "{job.name}" of namespace "{namespace}" is already defined at line {at.line}',
-                "give it another name",
-                ((at, "first defined here"),),
-            )
+        places = [job.namespace or namespaces.get(job.queue or "", "default") for job in draft.spec.jobs]
+        return self.repeated_names(
+            draft,
+            ("jobs",),
+            (
+                ((namespace, job.name), f'job "{job.name}" of namespace "{namespace}"')
+                for namespace, job in zip(places, draft.spec.jobs, strict=True)
+            ),
+            "",
+            "give it another name",
+        )
