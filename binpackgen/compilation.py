@@ -39,8 +39,9 @@ def compile_profile(
     loaded = load_profile(file, stdin)
     day = today or date.today()  # noqa: DTZ011  (waivers end with the day where the user sits)
     findings = check_profile(loaded, template_names(templates))
-    if blocking(apply_policies(loaded, findings, day)):
-        raise FindingsError(in_order(apply_policies(loaded, findings, day)))
+    judged = apply_policies(loaded, findings, day)
+    if blocking(judged):
+        raise FindingsError(in_order(judged))
     plan = compile_plan(loaded)
     findings += check_plan(plan)
     outputs = compile_outputs(plan, templates)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..profile.load import LoadedProfile
 from .jobs import plan_jobs
 from .model import Plan, Tier
-from .platforms import scheduler_runs_in_cluster
 from .pools import plan_cap, plan_pools
 from .preferences import plan_preferences
 from .queues import plan_flavors, plan_queues
@@ -32,7 +31,6 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
         minor=minor,
         version=version,
         control_plane=spec.kubernetes.control_plane,
-        runs_in_cluster=scheduler_runs_in_cluster(spec),
         pools=pools,
         pools_by_name={pool.name: pool for pool in pools},
         tiers=tuple(

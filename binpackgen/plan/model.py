@@ -194,7 +194,6 @@ class Scheduler(NamedTuple):
     percentage_of_nodes_to_score: int | None
     margins: tuple[Margin, ...]
     preferences: tuple[PoolPreference, ...]
-    preference_gap: int
     serving_name: str | None
     no_margin: str
 
@@ -280,7 +279,6 @@ class Plan(NamedTuple):
     minor: int
     version: str
     control_plane: str
-    runs_in_cluster: bool
     pools: tuple[Pool, ...]
     pools_by_name: Mapping[str, Pool]
     tiers: tuple[Tier, ...]

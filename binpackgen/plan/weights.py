@@ -118,7 +118,6 @@ def plan_scheduler(
         percentage_of_nodes_to_score=None if fixed else _percentage(spec, pools),
         margins=margins,
         preferences=preferences,
-        preference_gap=smallest_gap(preferences),
         serving_name=serving.scheduler_name if serving else None,
         no_margin="" if margins else _no_margin(jobs, fixed),
     )

@@ -13,9 +13,6 @@ class DecimalText(str):
     __slots__ = ()
 
 
-Scalar = str | int | bool | None
-
-
 class Node:
     """A scalar, a mapping (dict of Node) or a sequence (list of Node) with its place.
 

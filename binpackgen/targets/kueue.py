@@ -10,6 +10,7 @@ from ..plan.model import Amount, Flavor, FlavorQuota, Plan, PlannedCohort, Plann
 from ..plan.pools import cpu_text, memory_text
 from ..source import Path
 from .metadata import metadata
+from .taints import taint_object
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 
@@ -70,7 +71,7 @@ def _flavor(plan: Plan, flavor: Flavor) -> Document:
     }
     common = [taint for taint in flavor.taints if taint.effect != "PreferNoSchedule"]
     if common:
-        spec["nodeTaints"] = [_taint(taint) for taint in common]
+        spec["nodeTaints"] = [taint_object(taint) for taint in common]
         trace["spec", "nodeTaints"] = Because(
             "taints of every pool of this kind; they do not taint nodes, they tell Kueue what a job must tolerate",
             _taint_paths(plan, flavor),
@@ -243,13 +244,9 @@ def _text(amount: Amount, resource: str) -> str:
     return str(amount.devices.get(resource, 0))
 
 
-def _taint(taint: PlannedTaint) -> dict[str, str]:
-    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
-
-
 def _toleration(taint: PlannedTaint) -> dict[str, str]:
-    value = {"value": taint.value} if taint.value else {}
-    return {"key": taint.key, "operator": "Equal", **value, "effect": taint.effect}
+    key, *rest = taint_object(taint).items()
+    return dict([key, ("operator", "Equal"), *rest])
 
 
 def _all_taints(plan: Plan, flavor: Flavor) -> list[PlannedTaint]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from binpackgen.canonical import to_yaml
-from binpackgen.targets.nodes.kubelet import RESERVED_DOMAINS, SELF_LABELS, may_label_itself, within
+from binpackgen.plan.node_labels import RESERVED_DOMAINS, SELF_LABELS, may_label_itself, within
 from tests.conformance.emitted import emitted
 from tests.conformance.go_program import answer
 from tests.conformance.tiers import ask

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from binpackgen.plan.node_labels import may_label_itself
 from binpackgen.rules.pools.invalid_resource_name import extended_resource_problem
-from binpackgen.rules.pools.restricted_node_label import restricted_for_kubelet
 from binpackgen.rules.workloads.invalid_cron import cron_problem
 from tests.rules.rule_examples import findings_of
 
@@ -105,7 +105,7 @@ def test_schedules_that_kubernetes_refuses_or_never_runs(schedule: str, problem:
 )
 def test_labels_that_a_kubelet_may_not_give_itself(key: str, restricted: bool) -> None:
     """As the kubelet's flag validation has it (case lb02 and its neighbors)."""
-    assert restricted == restricted_for_kubelet(key)
+    assert restricted is not may_label_itself(key)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from binpackgen.document import Document, TextFile, Unsupported
+from binpackgen.plan.node_labels import may_label_itself
 from binpackgen.targets import nodes
 from binpackgen.targets.nodes.feature_rule import allowed
-from binpackgen.targets.nodes.kubelet import may_label_itself
 from tests.targets.plan_factory import plan
 
 LABELS = {

@@ -4,35 +4,8 @@ from collections.abc import Iterator
 
 from ...finding import Finding, Severity
 from ...plan.model import Plan
+from ...plan.node_labels import may_label_itself
 from ..rule import PlanRule, key_span
-
-#: Labels that a kubelet may give its own node, and the prefixes below which it may give any.
-#: Source: staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go (v1.37.2).
-_KUBELET_LABELS = frozenset(
-    {
-        "beta.kubernetes.io/arch",
-        "beta.kubernetes.io/instance-type",
-        "beta.kubernetes.io/os",
-        "failure-domain.beta.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-    }
-)
-_KUBELET_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
-
-
-def restricted_for_kubelet(key: str) -> bool:
-    """Whether a kubelet does not start when it is told to give its node a label of this key."""
-    prefix = key.rpartition("/")[0]
-    if not any(prefix == domain or prefix.endswith(f".{domain}") for domain in ("kubernetes.io", "k8s.io")):
-        return False
-    allowed = any(prefix == own or prefix.endswith(f".{own}") for own in _KUBELET_PREFIXES)
-    return not allowed and key not in _KUBELET_LABELS
 
 
 class RestrictedNodeLabel(PlanRule):
@@ -85,7 +58,7 @@ class RestrictedNodeLabel(PlanRule):
         by_kubelet = [pool for pool in plan.pools if pool.source.provisioning == "kubelet"]
         # a pool label that no kubelet may set is an error of the targets: nothing can select the nodes
         key = plan.spec.node_labels.gpu_type
-        if by_kubelet and restricted_for_kubelet(key):
+        if by_kubelet and not may_label_itself(key):
             yield self.finding(
                 plan.span(("spec", "nodeLabels", "gpuType")),
                 f"a kubelet may not give its node the label {key}, so a command has to label the nodes of {len(by_kubelet)} pools",
@@ -93,7 +66,7 @@ class RestrictedNodeLabel(PlanRule):
             )
         for pool in by_kubelet:
             for key in pool.source.labels:
-                if restricted_for_kubelet(key):
+                if not may_label_itself(key):
                     yield self.finding(
                         key_span(plan.loaded, (*pool.at, "labels", key)),
                         f'a kubelet may not give its node the label {key}, so a command has to label the nodes of pool "{pool.name}"',

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...document import Because
-from ...plan.model import Plan, PlannedJob, PodGroup, Pool, PoolPreference
+from ...plan.model import Plan, PlannedJob, PlannedTaint, PodGroup, Pool, PoolPreference
 from ...plan.platforms import PLATFORMS
 from ...plan.pools import NO_GPU, cpu_text, memory_text
 from ...source import Path
 from ..metadata import PROFILE
+from ..taints import taint_object
 
 NAME = "app.kubernetes.io/name"
 COMPONENT = "app.kubernetes.io/component"
@@ -165,17 +166,16 @@ def _tolerations(plan: Plan, group: PodGroup) -> tuple[list[dict[str, str]] | No
 
     PreferNoSchedule keeps nobody off; it stays the wish that it is.
     """
-    found: dict[tuple[str, str, str], list[Pool]] = {}
+    found: dict[PlannedTaint, list[Pool]] = {}
     for name in group.pools:
         pool = plan.pool(name)
         for taint in pool.taints:
             if taint.effect != "PreferNoSchedule":
-                found.setdefault((taint.key, taint.value, taint.effect), []).append(pool)
+                found.setdefault(taint, []).append(pool)
     if not found:
         return None, None
-    tolerations = [
-        {"key": key, **({"value": value} if value else {}), "effect": effect} for key, value, effect in found
-    ]
+    # without an operator a toleration means Equal, so it reads as the taint does
+    tolerations = [taint_object(taint) for taint in found]
     pools = {pool.name: pool for members in found.values() for pool in members}
     return tolerations, Because(
         f"taints of the pools that can hold the pods: {', '.join(pools)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...plan.model import Plan, PlannedTaint, Pool
+from ..taints import taint_text
 
 
 def selector(plan: Plan, pool: Pool) -> str:
@@ -21,14 +22,3 @@ def label_command(selected: str, labels: Mapping[str, str]) -> str:
 def taint_command(selected: str, taints: Iterable[PlannedTaint]) -> str:
     """The command that taints nodes and leaves their other taints alone."""
     return f"kubectl taint nodes --overwrite --selector {selected} {' '.join(map(taint_text, taints))}"
-
-
-def taint_text(taint: PlannedTaint) -> str:
-    """A taint as kubelet, k3s and kubectl take it: key=value:effect."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
-
-
-def taint_object(taint: PlannedTaint) -> dict[str, str]:
-    """A taint as API objects hold it."""
-    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}

@@ -12,10 +12,11 @@ from typing import Any
 
 from ...document import Because, Document, Output, Unsupported
 from ...plan.model import Plan, Pool
+from ...plan.node_labels import within
 from ...source import Path
 from ..metadata import metadata
-from .commands import taint_object
-from .kubelet import compile_reserved, within
+from ..taints import taint_object
+from .kubelet import compile_reserved
 
 #: PCI vendor of NVIDIA, and the devices that each GPU model is sold as.
 NVIDIA_VENDOR = "10de"

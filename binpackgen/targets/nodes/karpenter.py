@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from ...document import Because, Document, Output, Unsupported
 from ...plan.model import Plan, Pool
+from ...plan.node_labels import within
 from ...plan.pools import cpu_text
 from ...source import Path
 from ..metadata import metadata
-from .commands import taint_object
-from .kubelet import within
+from ..taints import taint_object
 from .reserved import allocatable_reason, kubelet_settings
 
 #: How long a node must see no pod come or go until it is removed: longer than the gap between a job that ends

@@ -11,29 +11,11 @@ from typing import Any
 
 from ...document import Because, Document, Output, TextFile, Unsupported
 from ...plan.model import Plan, PlannedTaint, Pool
+from ...plan.node_labels import may_label_itself
 from ...source import Path
-from .commands import label_command, selector, taint_object, taint_text
+from ..taints import taint_object, taint_text
+from .commands import label_command, selector
 from .reserved import allocatable_reason, kubelet_settings
-
-#: Labels of kubernetes.io and k8s.io that a kubelet may give its own node: these, and everything in the two
-#: domains. Any other one ends the kubelet (k8s.io/kubelet v0.37.2, pkg/apis/well_known_labels.go).
-SELF_LABELS = frozenset(
-    (
-        "beta.kubernetes.io/arch",
-        "beta.kubernetes.io/instance-type",
-        "beta.kubernetes.io/os",
-        "failure-domain.beta.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-    )
-)
-SELF_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
-RESERVED_DOMAINS = ("kubernetes.io", "k8s.io")
 
 #: Folder for files that are merged into the kubelet's configuration.
 _DROP_INS = {
@@ -64,19 +46,6 @@ def compile_reserved(plan: Plan, pool: Pool) -> Iterator[Output]:
     else:
         yield from _configuration(plan, pool, ())
     yield from _unset_reserve(plan, pool)
-
-
-def may_label_itself(key: str) -> bool:
-    """Whether a kubelet may set the label on its own node (--node-labels)."""
-    domain = key.rpartition("/")[0]
-    if not within(domain, RESERVED_DOMAINS):
-        return True
-    return key in SELF_LABELS or within(domain, SELF_LABEL_DOMAINS)
-
-
-def within(domain: str, domains: tuple[str, ...]) -> bool:
-    """Whether `domain` is one of `domains` or below one."""
-    return any(domain == one or domain.endswith(f".{one}") for one in domains)
 
 
 def _configuration(plan: Plan, pool: Pool, taints: Sequence[PlannedTaint]) -> Iterator[Document]:

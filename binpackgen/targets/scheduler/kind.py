@@ -13,10 +13,11 @@ from typing import Any
 from ...canonical import to_yaml
 from ...document import Because, Document, Output
 from ...plan.model import Plan, Pool
+from ...plan.node_labels import may_label_itself
 from ...plan.platforms import PLATFORMS
-from ...rules.pools.restricted_node_label import restricted_for_kubelet
 from ...scheduler.plugins import known_minor
 from ...source import Path
+from ..taints import taint_object
 from .configuration import CONTROL_PLANE, FILE, scheduler_configuration, stock_image_losses
 from .kubeadm import PATCHES, component_settings, configuration_file, static_pod_patch
 
@@ -119,13 +120,10 @@ def _worker(pool: Pool, image: str) -> dict[str, Any]:
     worker: dict[str, Any] = {
         "role": "worker",
         "image": image,
-        "labels": {key: value for key, value in pool.labels.items() if not restricted_for_kubelet(key)},
+        "labels": {key: value for key, value in pool.labels.items() if may_label_itself(key)},
     }
     if pool.taints:
-        taints = [
-            {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
-            for taint in pool.taints
-        ]
+        taints = [taint_object(taint) for taint in pool.taints]
         worker["kubeadmConfigPatches"] = [
             to_yaml({"kind": "JoinConfiguration", "nodeRegistration": {"taints": taints}})
         ]
