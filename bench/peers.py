@@ -127,7 +127,7 @@ def _kapitan(folder: Path, programs: Path, jobs: int) -> Peer:
 
 def _helm() -> str | None:
     try:
-        from e2e.binaries import helm
+        from binpackgen_e2e.binaries import helm
 
         return str(helm())
     except Exception as error:

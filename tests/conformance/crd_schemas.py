@@ -22,7 +22,7 @@ import cel
 import jsonschema
 import yaml
 
-from e2e.binaries import crds, device_plugin_chart, module_dir
+from binpackgen_e2e.binaries import crds, device_plugin_chart, module_dir
 
 Object = dict[str, Any]
 
@@ -36,7 +36,7 @@ _METADATA = ("name", "namespace", "labels", "annotations", "finalizers")
 def validate(obj: Object) -> list[str]:
     """Everything that the API server would refuse in a new object, each as "path: reason".
 
-    Raises LookupError for a kind that no definition knows, and e2e.binaries.UnavailableError where the
+    Raises LookupError for a kind that no definition knows, and binpackgen_e2e.binaries.UnavailableError where the
     definitions cannot be had.
     """
     group, _, version = obj["apiVersion"].partition("/")

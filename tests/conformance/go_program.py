@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from e2e.binaries import UnavailableError
+from binpackgen_e2e.binaries import UnavailableError
 
 HERE = Path(__file__).parent
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 def answer(program: str, question: Any) -> list[Any]:
     """The JSON documents that the program in folder `program` answers to `question`.
 
-    Raises e2e.binaries.UnavailableError where it cannot be built.
+    Raises binpackgen_e2e.binaries.UnavailableError where it cannot be built.
     """
     done = subprocess.run(
         [_built(program)], input=json.dumps(question), capture_output=True, text=True, check=True, timeout=60

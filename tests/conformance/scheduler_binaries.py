@@ -8,15 +8,16 @@ weight of 0 is 1. Source: kubernetes v1.37.2, pkg/scheduler/framework/runtime/fr
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from binpackgen_e2e.binaries import binary, versions
 
 from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
-from e2e.binaries import binary, versions
 from tests.conformance.tiers import ask
 from tests.targets.scheduler_factory import bodies
 
@@ -65,9 +66,12 @@ class Answer:
         return {profile["schedulerName"]: profile for profile in self.written["profiles"]}
 
 
-def ask_scheduler(minor: str, text: str, folder: Path) -> Answer:
-    """Run kube-scheduler of `minor` on a configuration; `KUBECONFIG` in it stands for a valid file."""
-    scheduler = ask(lambda: binary("kube-scheduler", minor))
+def ask_scheduler(minor: str, text: str, folder: Path, built: Callable[[], Path] | None = None) -> Answer:
+    """Run kube-scheduler of `minor` on a configuration; `KUBECONFIG` in it stands for a valid file.
+
+    `built` makes another scheduler than the stock one.
+    """
+    scheduler = ask(built or (lambda: binary("kube-scheduler", minor)))
     kubeconfig, given, out = folder / "kubeconfig", folder / "config.yaml", folder / "out.yaml"
     kubeconfig.write_text(_KUBECONFIG)
     given.write_text(text.replace("KUBECONFIG", str(kubeconfig)))

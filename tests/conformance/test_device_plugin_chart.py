@@ -14,7 +14,7 @@ from binpackgen.canonical import to_yaml
 from binpackgen.document import Document
 from binpackgen.plan.model import Plan
 from binpackgen.targets import device_plugin
-from e2e.binaries import device_plugin_chart, helm
+from binpackgen_e2e.binaries import device_plugin_chart, helm
 from tests.conformance.emitted import plans
 from tests.conformance.go_program import answer
 from tests.conformance.tiers import ask

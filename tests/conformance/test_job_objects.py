@@ -20,7 +20,7 @@ import yaml
 from binpackgen.document import Document
 from binpackgen.quantity import Quantity
 from binpackgen.rules.templates import BUILT_IN_TEMPLATES
-from e2e.binaries import UnavailableError
+from binpackgen_e2e.binaries import UnavailableError
 from tests.conformance import crd_schemas
 from tests.conformance.tiers import ask
 from tests.targets.jobs_factory import NO_GPU, ONE_GPU, QUEUE, job, job_specs, jobs_plan, outputs, pod_specs

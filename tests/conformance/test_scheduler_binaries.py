@@ -13,7 +13,7 @@ from binpackgen.plan.model import Plan
 from binpackgen.plan.platforms import PLATFORMS
 from binpackgen.profile.load import load_profile
 from binpackgen.scheduler.plugins import default_scorers
-from e2e.binaries import versions
+from binpackgen_e2e.binaries import versions
 from tests.conformance.scheduler_binaries import (
     MINORS,
     STOCK,

@@ -12,7 +12,7 @@ import yaml
 
 from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
-from e2e.binaries import binary
+from binpackgen_e2e.binaries import binary
 from tests.conformance.tiers import ask
 from tests.targets.scheduler_factory import bodies, scheduler_plan
 

@@ -15,7 +15,7 @@ from binpackgen.compilation import Compilation, compile_profile
 from binpackgen.document import Document
 from binpackgen.emit.folder import compare
 from binpackgen.emit.tree import Tree, render
-from e2e.binaries import kubectl
+from binpackgen_e2e.binaries import kubectl
 from tests.conformance.tiers import ask
 
 ROOT = Path(__file__).resolve().parents[2]

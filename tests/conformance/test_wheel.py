@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.binaries import UnavailableError
+from binpackgen_e2e.binaries import UnavailableError
 from tests.conformance.tiers import ask
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from e2e.binaries import UnavailableError
+from binpackgen_e2e.binaries import UnavailableError
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e import binaries
-from e2e.binaries import Command, UnavailableError
+from binpackgen_e2e import binaries
+from binpackgen_e2e.binaries import Command, UnavailableError
 
 # Stands in for the Go toolchain: writes down each build, takes a moment, and leaves a file.
 GO_THAT_COUNTS = """\
@@ -135,7 +135,7 @@ def test_two_that_want_the_same_binary_build_it_once(modules: Path, builds: Path
 
 def test_a_lock_holds_between_processes_and_dies_with_its_holder(cache: Path) -> None:
     hold = (
-        "import time\nfrom e2e import binaries\n"
+        "import time\nfrom binpackgen_e2e import binaries\n"
         "with binaries._lock('x'):\n    print('held', flush=True)\n    time.sleep(60)\n"
     )
     root = Path(binaries.__file__).parent.parent
@@ -191,7 +191,7 @@ def test_a_go_that_is_too_old_is_not_used(
 @pytest.mark.parametrize(
     ("name", "version", "lacking"),
     [
-        ("hullo", "1.9", "there are hello, kube-apiserver"),
+        ("hullo", "1.9", "there are etcd, hello"),
         ("hello", "1.8", "pinned are 1.9, 1.10"),
         ("hello", "1.9.4", "pinned is 1.9.3"),
     ],

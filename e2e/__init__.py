@@ -1,1 +1,0 @@
-"""Pinned upstream binaries, and (next) the control planes that run them."""

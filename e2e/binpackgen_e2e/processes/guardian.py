@@ -1,0 +1,50 @@
+"""Ends the processes of a run whose owner is gone, however it went.
+
+It reads its orders from standard input, one a line: `watch PID`, `forget PID`, `folder PATH` (to be removed
+at the end), `keep` (the folder). End of input means that the owner has ended: what is still watched is ended,
+then killed. Run as a script of its own session, so that neither Ctrl-C nor a kill of the owner reaches it.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+
+
+def main() -> None:
+    """Follow orders until the input ends, then clean up."""
+    watched: list[int] = []
+    folders: list[str] = []
+    for line in sys.stdin:
+        order, _, value = line.rstrip("\n").partition(" ")
+        if order == "watch":
+            watched.append(int(value))
+        elif order == "forget":
+            watched.remove(int(value))
+        elif order == "folder":
+            folders.append(value)
+        elif order == "keep":
+            folders.clear()
+    for number, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
+        for pid in reversed(watched):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, number)
+        end = time.monotonic() + patience
+        while time.monotonic() < end and any(_is_there(pid) for pid in watched):
+            time.sleep(0.05)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.killpg(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How the outcomes of a run are shown: one file per format."""

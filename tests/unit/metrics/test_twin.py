@@ -1,0 +1,146 @@
+"""The ledger and its slow twin, which looks at whole snapshots, say the same of random streams."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from binpackgen.metrics.golden import Ledger
+from binpackgen.plan.model import Plan
+from binpackgen.simulate.model import SchedulerProfile
+from tests.unit.metrics.clusters import GPU, POOL, plan
+from tests.unit.metrics.naive import Twin
+from tests.unit.metrics.streams import Stream
+
+WITHIN = 30.0
+STRATEGIES = ("MostAllocated", "LeastAllocated", "RequestedToCapacityRatio")
+RESOURCES = (("cpu", 1), ("memory", 2), (GPU, 5))
+SHAPE = ((0, 0), (30, 7), (80, 10), (100, 2))
+CAPS = {
+    "no cap": ("", None),
+    "a cap": (
+        "  caps: {headroom: {cpu: 2, memory: 8Gi}, form: filter}\n",
+        (Fraction(2), Fraction(8 * 2**30), False),
+    ),
+    "a cap with exemption": (
+        "  caps: {headroom: {cpu: 4, memory: 8Gi}, form: filter, exemptWholeNode: true}\n",
+        (Fraction(4), Fraction(8 * 2**30), True),
+    ),
+}
+PLANS = {name: plan(more) for name, (more, _) in CAPS.items()}
+
+
+def differences(seed: int, length: int, strategy: str, cap: str, nodes: int) -> list[tuple[str, Any, Any]]:
+    """What the twin and the ledger say differently, asked now and then and at the end."""
+    chance = random.Random(seed)
+    profile = SchedulerProfile(
+        37,
+        strategy=strategy,
+        resources=RESOURCES,
+        shape=SHAPE,
+        weights={"NodeResourcesFit": 1},
+        percentage=100,
+    )
+    plan = PLANS[cap]
+    ledger = Ledger(plan, profile, within=WITHIN)
+    twin = Twin(strategy, RESOURCES, SHAPE, WITHIN)
+    twin.cap = CAPS[cap][1]
+    found: list[tuple[str, Any, Any]] = []
+    for change in Stream(chance, nodes).changes(length):
+        twin.feed(change)
+        ledger.feed(change)
+        if chance.random() < 0.1:
+            found += compared(plan, twin, ledger)
+    return found + compared(plan, twin, ledger)
+
+
+def compared(plan: Plan, twin: Twin, ledger: Ledger) -> list[tuple[str, Any, Any]]:
+    golden = ledger.golden()
+    placements = [(p.node, p.score, p.best, p.feasible, p.choice) for p in ledger.placements]
+    judged = [row for row in twin.placements if row[5]]
+    pairs = [
+        ("placements", [row[1:] for row in twin.placements], placements),
+        ("choices", len(judged), golden.hit_rate.choices),
+        ("hits", sum(row[2] == row[3] for row in judged), golden.hit_rate.hits),
+        ("preemption", twin.preemption(), tuple(golden.preemption)),
+        ("nodes in use", nodes_in_use(twin), dict(ledger.nodes_in_use())),
+        (
+            "requested",
+            requested(twin),
+            {use.name: (use.requested.get("cpu", 0), use.pods) for use in ledger.nodes()},
+        ),
+        (
+            "fragmentation",
+            fragmentation(plan, twin),
+            {
+                kind: {
+                    name: (stock.allocatable, stock.free, stock.unusable and round(stock.unusable, 9))
+                    for name, stock in stocks.items()
+                }
+                for kind, stocks in golden.fragmentation.items()
+            },
+        ),
+    ]
+    return [(name, expected, actual) for name, expected, actual in pairs if expected != actual]
+
+
+def nodes_in_use(twin: Twin) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in twin.nodes.values():
+        pool = node["metadata"]["labels"][POOL]
+        if twin.on_node(node["metadata"]["name"]):
+            counts[pool] = counts.get(pool, 0) + 1
+    return counts
+
+
+def requested(twin: Twin) -> dict[str, tuple[int, int]]:
+    pods = {name: twin.on_node(name) for name in twin.nodes}
+    return {name: (int(twin.used(here, "cpu") * 1000), len(here)) for name, here in pods.items()}
+
+
+def fragmentation(plan: Plan, twin: Twin) -> dict[str, dict[str, tuple[int, int, float | None]]]:
+    pools = {pool.name: (pool.gpu_type, {taint.key for taint in pool.taints}) for pool in plan.pools}
+    sizes = [
+        (
+            group.count,
+            group.gpu_type or "",
+            set(group.pools),
+            {
+                "cpu": Fraction(group.request.cpu, 1000),
+                "memory": Fraction(group.request.memory),
+                **{name: Fraction(count) for name, count in group.request.devices.items()},
+            },
+        )
+        for job in plan.jobs
+        for group in job.pod_groups
+    ]
+    return {
+        kind: {
+            name: (
+                int(whole * (1000 if name == "cpu" else 1)),
+                int(free * (1000 if name == "cpu" else 1)),
+                share and round(share, 9),
+            )
+            for name, (whole, free, share) in stocks.items()
+        }
+        for kind, stocks in twin.fragmentation(POOL, pools, sizes).items()
+    }
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**32),
+    length=st.integers(1, 120),
+    strategy=st.sampled_from(STRATEGIES),
+    cap=st.sampled_from(sorted(CAPS)),
+    nodes=st.integers(1, 7),
+)
+def test_the_ledger_says_what_whole_snapshots_say(
+    seed: int, length: int, strategy: str, cap: str, nodes: int
+) -> None:
+    """Placements, hit rate, fragmentation, preemption and node states are those of the naive recomputation."""
+    assert [] == differences(seed, length, strategy, cap, nodes)
