@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "Say what is wrong with profiles."),
     "build": ("build", "Compile profiles into trees of configuration."),
     "explain": ("explain", "Say where an output field, a margin or a rule comes from."),
+    "e2e": ("e2e", "Run a profile on a real control plane: does it pack?"),
     "schema": ("schema", "Print the JSON Schema of profiles, for editors."),
     "completion": ("completion", "Print the shell completion script."),
 }

@@ -47,6 +47,11 @@ def read_any_pod(pod: Object) -> ReadPod:
 def _requests_alone(item: dict[str, Any]) -> PodShape:
     """What the pod requests, without the terms that could not be read."""
     spec = {name: item["spec"][name] for name in _REQUESTING if name in item["spec"]}
+    for kind in ("containers", "initContainers"):
+        spec[kind] = [
+            {name: one[name] for name in ("resources", "restartPolicy") if name in one}
+            for one in spec.get(kind) or ()
+        ]
     shape = read_pod({"kind": "Pod", "metadata": item["metadata"], "spec": spec})
     whole = item["spec"].get("resources")
     if not whole:

@@ -61,6 +61,7 @@ WORKLOAD = Kind("Workload", "kueue.x-k8s.io/v1beta2", "workloads")
 CLUSTER_QUEUE = Kind("ClusterQueue", "kueue.x-k8s.io/v1beta2", "clusterqueues", namespaced=False)
 LOCAL_QUEUE = Kind("LocalQueue", "kueue.x-k8s.io/v1beta2", "localqueues")
 RESOURCE_FLAVOR = Kind("ResourceFlavor", "kueue.x-k8s.io/v1beta2", "resourceflavors", namespaced=False)
+PRIORITY_CLASS = Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", namespaced=False)
 DEFINITION = Kind(
     "CustomResourceDefinition", "apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False
 )
@@ -79,7 +80,7 @@ VALIDATING_WEBHOOK = Kind(
 
 KINDS = (
     NODE, POD, EVENT, NAMESPACE, SERVICE, SERVICE_ACCOUNT, VOLUME, CLAIM, BUDGET, JOB, JOB_SET, DAEMON_SET,
-    WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, DEFINITION, MUTATING_WEBHOOK, VALIDATING_WEBHOOK,
+    WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, PRIORITY_CLASS, DEFINITION, MUTATING_WEBHOOK, VALIDATING_WEBHOOK,
 )  # fmt: skip
 
 

@@ -93,6 +93,7 @@ COMMANDS: dict[str, Command] = {
         "kueue",
         instead=("cmd/kueue/main.go", '"/etc/kueue/metrics/certs"', '"metrics-certs"'),
     ),
+    "kind": Command("sigs.k8s.io/kind", "sigs.k8s.io/kind", "kind"),
     "kwok": Command("sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", "kwok"),
 }
 
@@ -111,6 +112,7 @@ class Program:
 
 PROGRAMS: dict[str, Program] = {
     "fake-device-plugin": Program(HERE / "device_plugin", "k8s.io/kubelet"),
+    "workload": Program(HERE / "device_plugin", "k8s.io/kubelet", "./workload"),
     # kube-scheduler with the plugin of the same name
     "node-utilization-cap": Program(
         HERE.parent.parent / "plugins" / "node-utilization-cap",

@@ -25,8 +25,19 @@ def namespaces(compilation: Compilation) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def deploy(compilation: Compilation, api: Api, kubectl: Path, kubeconfig: Path, folder: Path) -> None:
-    """Create namespaces and claims, then apply the tree server-side. Raises BinpackgenError."""
+def deploy(
+    compilation: Compilation,
+    api: Api,
+    kubectl: Path,
+    kubeconfig: Path,
+    folder: Path,
+    *,
+    volumes: bool = True,
+) -> None:
+    """Create namespaces, apply the tree server-side, then make the claims that jobs mount, unless `volumes` is off.
+
+    Raises BinpackgenError.
+    """
     for name in namespaces(compilation):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     tree = folder / compilation.plan.name
@@ -37,7 +48,7 @@ def deploy(compilation: Compilation, api: Api, kubectl: Path, kubeconfig: Path, 
     )
     if done.returncode:
         raise BinpackgenError(f"kubectl apply -k failed:\n{done.stderr.strip()}")
-    for item in _volumes(compilation):
+    for item in _volumes(compilation) if volumes else ():
         api.apply(item)
     for name in namespaces(compilation):
         wait_for(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from binpackgen.metrics.golden import Ledger
+from binpackgen.metrics.golden import Ledger, NodeUse
 from binpackgen.report.packing_map import NodeRow, PackingMap
 
 
 def packing_map(title: str, ledger: Ledger) -> PackingMap:
-    """All nodes as they stand."""
+    """All nodes as they stand; one with nothing but the cluster's own pods is empty."""
     return PackingMap(
         title,
         tuple(
@@ -17,14 +15,14 @@ def packing_map(title: str, ledger: Ledger) -> PackingMap:
                 node.name,
                 node.pool or "",
                 node.slots,
-                _share(node.requested, node.allocatable, "cpu"),
-                _share(node.requested, node.allocatable, "memory"),
+                _share(node, "cpu"),
+                _share(node, "memory"),
             )
             for node in ledger.nodes()
         ),
     )
 
 
-def _share(requested: Mapping[str, int], allocatable: Mapping[str, int], resource: str) -> float:
-    most = allocatable.get(resource, 0)
-    return min(1.0, requested.get(resource, 0) / most) if most else 0.0
+def _share(node: NodeUse, resource: str) -> float:
+    most = node.allocatable.get(resource, 0)
+    return min(1.0, node.requested.get(resource, 0) / most) if most and node.counted else 0.0

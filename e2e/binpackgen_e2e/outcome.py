@@ -69,5 +69,5 @@ class Run(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether every scenario passed."""
-        return all(outcome.passed for outcome in self.outcomes)
+        """Whether there were scenarios, and every one passed."""
+        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)

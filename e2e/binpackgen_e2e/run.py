@@ -5,33 +5,76 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from binpackgen.compilation import Compilation
 from binpackgen.errors import BinpackgenError
+from binpackgen.plan.model import Plan
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
 
 from .api import EVENT, JOB, NODE, POD, WORKLOAD
 from .context import Context, context
 from .deploy import deploy
+from .kind.cluster import kind_cluster
 from .nodes import nodes_of, overhead_pods
+from .options import Options
 from .outcome import Outcome, Run
 from .processes.control_plane import ControlPlane, Settings
 from .processes.supervisor import Supervisor
 from .recorder import Recorder
 from .report.progress import Progress
+from .scenarios.catalogue import SCENARIOS
 from .scenarios.scenario import Scenario
 
 WATCHED = (NODE, POD, JOB, WORKLOAD, EVENT)
 
 
-class Options(NamedTuple):
-    """How to run. `kubernetes` as "1.37"; `scenarios` in their order; `keep_logs` also after success."""
+def chosen_scenarios(names: Sequence[str], plan: Plan, backend: str) -> tuple[Scenario, ...]:
+    """The scenarios of those names, or all that the profile and the backend have what it takes for.
 
-    kubernetes: str
-    scenarios: tuple[Scenario, ...]
-    seed: int = 0
-    keep_logs: bool = False
+    Raises BinpackgenError for a name that there is not, and for a scenario that was named and can't run.
+    """
+    known = {scenario.name: scenario for scenario in SCENARIOS}
+    listing = "; ".join(f"{scenario.name}: {scenario.title}" for scenario in SCENARIOS)
+    for name in names:
+        if name not in known:
+            raise BinpackgenError(f"there is no scenario {name}; there are {listing}")
+        if lacks := _lacks(known[name], plan, backend):
+            raise BinpackgenError(f"scenario {name} needs {lacks}")
+    if names:
+        return tuple(known[name] for name in dict.fromkeys(names))
+    return tuple(scenario for scenario in SCENARIOS if not _lacks(scenario, plan, backend))
+
+
+def _lacks(scenario: Scenario, plan: Plan, backend: str) -> str:
+    if backend not in scenario.backends:
+        return f"--backend {' or '.join(scenario.backends)}"
+    return scenario.lacks(plan)
+
+
+def run(compilation: Compilation, options: Options, scenarios: Sequence[Scenario], progress: Progress) -> Run:
+    """Bring a cluster up and run the scenarios on it.
+
+    Raises BinpackgenError where it doesn't come up. Nothing of it is left, but for the logs after a failure.
+    """
+    start = time.monotonic()
+    with Supervisor() as supervisor:
+        try:
+            cluster = kind_cluster if options.backend == "kind" else process_cluster
+            with cluster(compilation, options, progress, supervisor) as prepared:
+                outcomes = tuple(run_scenarios(prepared, scenarios))
+        except BinpackgenError:
+            progress.line(f"logs: {supervisor.keep()}")
+            raise
+        finished = Run(
+            compilation.plan.name,
+            options.backend,
+            options.kubernetes,
+            outcomes,
+            time.monotonic() - start,
+        )
+        if options.keep_logs or not finished.passed:
+            finished = finished._replace(logs=str(supervisor.keep()))
+        return finished
 
 
 @contextmanager
@@ -58,22 +101,6 @@ def process_cluster(
         yield context(compilation, cluster, recorder, progress, cluster, options.seed)
     finally:
         recorder.close()
-
-
-def run_on_processes(compilation: Compilation, options: Options, progress: Progress) -> Run:
-    """Run the scenarios on a control plane of processes. Raises BinpackgenError where it doesn't come up."""
-    start = time.monotonic()
-    with Supervisor() as supervisor:
-        try:
-            with process_cluster(compilation, options, progress, supervisor) as prepared:
-                outcomes = tuple(run_scenarios(prepared, options.scenarios))
-        except BaseException:
-            progress.line(f"logs: {supervisor.keep()}")
-            raise
-        run = Run(compilation.plan.name, "processes", options.kubernetes, outcomes, time.monotonic() - start)
-        if options.keep_logs or not run.passed:
-            run = run._replace(logs=str(supervisor.keep()))
-        return run
 
 
 def run_scenarios(prepared: Context, scenarios: Sequence[Scenario]) -> Iterator[Outcome]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from binpackgen_e2e.binaries import binary, versions
 
 from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
+from binpackgen_e2e.binaries import binary, versions
 from tests.conformance.tiers import ask
 from tests.targets.scheduler_factory import bodies
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from binpackgen_e2e.binaries import PROGRAMS, UnavailableError, binary
 
 from binpackgen.canonical import to_yaml
 from binpackgen.plan.model import Plan
+from binpackgen_e2e.binaries import PROGRAMS, UnavailableError, binary
 from tests.conformance.scheduler_binaries import (
     Answer,
     arguments,
@@ -72,7 +72,7 @@ def test_the_scheduler_takes_what_is_emitted(
 
     profile = answer.profiles[plan.scheduler.name]
     [given] = [p for p in yaml.safe_load(text)["profiles"] if p["schedulerName"] == plan.scheduler.name]
-    assert profile["plugins"]["filter"]["enabled"] == [{"name": PLUGIN}]
+    assert [PLUGIN] == [entry["name"] for entry in profile["plugins"]["filter"]["enabled"]]
     assert arguments(given, PLUGIN) == arguments(profile, PLUGIN)
     assert {s.plugin: s.weight for s in plan.scheduler.scorers} == effective_weights(MINOR, profile)
     others = [p for name, p in answer.profiles.items() if name != plan.scheduler.name]

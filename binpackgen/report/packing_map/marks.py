@@ -10,8 +10,8 @@ from ..printable import natural
 # Of medium luminance, so that each stands out by 3:1 from a white page and from a dark one (WCAG 2.2, 1.4.11);
 # chosen by a search for the largest smallest distance in CIELAB, also as protanopes, deuteranopes and
 # tritanopes see them. Seven, because 7 and 26 have no common factor: 182 jobs differ in color or letter.
-COLORS = ("#578efa", "#9e4c20", "#277058", "#b88c09", "#8b3ff0", "#7f9963", "#e650a5")
-DARK_COLORS = frozenset({"#9e4c20", "#277058", "#8b3ff0"})
+COLORS = ("#578efa", "#9e4c20", "#277058", "#b88c09", "#7a33ff", "#7f9963", "#e650a5")
+DARK_COLORS = frozenset({"#9e4c20", "#277058", "#7a33ff"})
 """The colors on which a white letter is readable; on the others it is a black one."""
 
 PLAIN = "#7d828a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -148,6 +149,17 @@ class Supervisor:
         """Raises BinpackgenError where a process has ended that was not killed on purpose."""
         for process in self.processes.values():
             process.check()
+
+    @contextlib.contextmanager
+    def undoing(self, command: Sequence[str]) -> Iterator[None]:
+        """Run `command` at the end of the block, whatever happens; the guardian does where we are killed."""
+        order = json.dumps(list(command))
+        self._order(f"undo {order}")
+        try:
+            yield
+        finally:
+            subprocess.run(command, capture_output=True, check=False)
+            self._order(f"undone {order}")
 
     def keep(self) -> Path:
         """Keep the folder beyond the end of the run; answers it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from binpackgen.report.printable import counted, percent
+from binpackgen.report.printable import counted, percent, printable
 
 from ..outcome import Measure, Outcome, Run
 
@@ -58,7 +58,7 @@ def figure(measure: Measure | None) -> str:
     if measure.unit == "s":
         return seconds(value)
     number = f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
-    return f"{number} {measure.unit}".rstrip()
+    return f"{number} {printable(measure.unit)}".rstrip()
 
 
 def why_missing(measure: Measure | None) -> str:

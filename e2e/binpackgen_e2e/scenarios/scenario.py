@@ -15,12 +15,13 @@ HIT_RATE, FRAGMENTATION, PREEMPTION_SUCCESS = 0.85, 0.30, 0.95
 
 
 class Scenario(NamedTuple):
-    """One scenario. `lacks` says what the profile lacks for it, empty where it can run."""
+    """One scenario. `lacks` says what it needs that the profile has not, empty where it can run."""
 
     name: str
     title: str
     lacks: Callable[[Plan], str]
     run: Callable[[Context], Outcome]
+    backends: tuple[str, ...] = ("processes",)
 
 
 def above(name: str, value: float | None, bar: float) -> Measure:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from binpackgen_e2e.outcome import Measure, Outcome, Run
-
 from tests.unit.report.packing_maps import three
 
 

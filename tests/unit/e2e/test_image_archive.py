@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
 from binpackgen_e2e import image_archive
 from binpackgen_e2e.image_archive import write_archive
 

@@ -8,34 +8,46 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from binpackgen.metrics.changes import Change
 
 Item = dict[str, Any]
 
-UNITS = {"m": Fraction(1, 1000), "Mi": Fraction(2**20), "Gi": Fraction(2**30)}
+#: Everything is counted in thousandths.
+UNITS = {"m": 1, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000}
 HOST = "kubernetes.io/hostname"
 
 
-def number(quantity: str) -> Fraction:
+@lru_cache
+def number(quantity: str) -> int:
     for unit, factor in UNITS.items():
         if quantity.endswith(unit):
-            return Fraction(quantity.removesuffix(unit)) * factor
-    return Fraction(quantity)
+            return int(quantity.removesuffix(unit)) * factor
+    return int(quantity) * 1000
 
 
-def requests(pod: Item, missing: dict[str, str] | None = None) -> dict[str, Fraction]:
-    total: dict[str, Fraction] = {}
+def requests(pod: Item, missing: dict[str, str] | None = None) -> dict[str, int]:
+    total: dict[str, int] = {}
     for container in pod["spec"]["containers"]:
         for resource, quantity in {**(missing or {}), **container["resources"].get("requests", {})}.items():
-            total[resource] = total.get(resource, Fraction(0)) + number(quantity)
+            total[resource] = total.get(resource, 0) + number(quantity)
     return total
 
 
 def priority(pod: Item) -> int:
     value: int = pod["spec"].get("priority", 0)
     return value
+
+
+def avoided_labels(pod: Item) -> Item | None:
+    """The labels of its one required anti-affinity term."""
+    anti = pod["spec"].get("affinity", {}).get("podAntiAffinity")
+    if not anti:
+        return None
+    labels: Item = anti["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]["matchLabels"]
+    return labels
 
 
 def condition(pod: Item, kind: str, reason: str) -> Item | None:
@@ -50,7 +62,7 @@ class Twin:
         self, strategy: str, resources: tuple[tuple[str, int], ...], shape: Any, within: float
     ) -> None:
         self.strategy, self.resources, self.shape, self.within = strategy, resources, shape, within
-        self.cap: tuple[Fraction, Fraction, bool] | None = None
+        self.cap: tuple[int, int, bool] | None = None
         self.nodes: dict[str, Item] = {}
         self.pods: dict[str, Item] = {}
         self.versions: dict[str, int] = {}
@@ -147,11 +159,11 @@ class Twin:
             if pod["spec"].get("nodeName") == name and pod["status"]["phase"] not in ("Succeeded", "Failed")
         ]
 
-    def used(self, pods: list[Item], resource: str, *, scoring: bool = False) -> Fraction:
+    def used(self, pods: list[Item], resource: str, *, scoring: bool = False) -> int:
         missing = {"cpu": "100m", "memory": "200Mi"} if scoring else None
-        return sum((requests(pod, missing).get(resource, Fraction(0)) for pod in pods), Fraction(0))
+        return sum(requests(pod, missing).get(resource, 0) for pod in pods)
 
-    def offers(self, node: Item, resource: str) -> Fraction:
+    def offers(self, node: Item, resource: str) -> int:
         return number(node["status"]["allocatable"].get(resource, "0"))
 
     # -- choices ----------------------------------------------------------------------------------------------
@@ -182,7 +194,7 @@ class Twin:
         here = self.on_node(node["metadata"]["name"])
         for other in here:
             for one, two in ((pod, other), (other, pod)):
-                if one["spec"].get("affinity") and one["metadata"]["labels"] == two["metadata"]["labels"]:
+                if avoided_labels(one) == two["metadata"]["labels"]:
                     return False
         nominated = [
             other
@@ -194,7 +206,7 @@ class Twin:
             requests(pod), node, here + nominated
         )
 
-    def has_room(self, request: dict[str, Fraction], node: Item, pods: list[Item]) -> bool:
+    def has_room(self, request: dict[str, int], node: Item, pods: list[Item]) -> bool:
         if len(pods) + 1 > self.offers(node, "pods"):
             return False
         for resource, amount in request.items():
@@ -222,11 +234,11 @@ class Twin:
                 continue
             taken = self.used(here, resource, scoring="/" not in resource)
             if self.strategy == "MostAllocated":
-                parts.append((int(min(taken, whole) * 100 / whole), weight))
+                parts.append((min(taken, whole) * 100 // whole, weight))
             elif self.strategy == "LeastAllocated":
-                parts.append((int(max(whole - taken, 0) * 100 / whole), weight))
+                parts.append((max(whole - taken, 0) * 100 // whole, weight))
             else:
-                parts.append((self.on_shape(min(100, int(taken * 100 / whole))), weight))
+                parts.append((self.on_shape(min(100, taken * 100 // whole)), weight))
         if self.strategy == "RequestedToCapacityRatio":
             parts = [(part, weight) for part, weight in parts if part > 0]
             weights = sum(weight for _, weight in parts)
@@ -247,13 +259,13 @@ class Twin:
         self,
         pool_label: str,
         pools: dict[str, tuple[str, set[str]]],
-        sizes: list[tuple[int, str, set[str], dict[str, Fraction]]],
-    ) -> dict[str, dict[str, tuple[Fraction, Fraction, float | None]]]:
+        sizes: list[tuple[int, str, set[str], dict[str, int]]],
+    ) -> dict[str, dict[str, tuple[int, int, float | None]]]:
         """By type and resource: allocatable, free, unusable share. `pools` give type and tolerated taints.
 
         A size is its weight, its GPU type ("" for CPU-only), its pools and its request.
         """
-        found: dict[str, dict[str, tuple[Fraction, Fraction, float | None]]] = {}
+        found: dict[str, dict[str, tuple[int, int, float | None]]] = {}
         for kind in {kind for kind, _ in pools.values()}:
             own = {name for name, (other, _) in pools.items() if other == kind}
             nodes = [n for n in self.nodes.values() if n["metadata"]["labels"].get(pool_label) in own]
@@ -266,11 +278,11 @@ class Twin:
                     for size in sizes
                     if (size[1] == kind if size[1] else size[2] & own) and size[3].get(resource)
                 ]
-                whole = sum((self.offers(n, resource) for n in nodes), Fraction(0))
-                free = unusable = Fraction(0)
+                whole = sum(self.offers(n, resource) for n in nodes)
+                free = unusable = 0
                 for n in nodes:
                     here = self.on_node(n["metadata"]["name"])
-                    left = max(Fraction(0), self.offers(n, resource) - self.used(here, resource))
+                    left = max(0, self.offers(n, resource) - self.used(here, resource))
                     free += left
                     closed = n["spec"].get("unschedulable") or any(
                         taint["key"] not in pools[n["metadata"]["labels"][pool_label]][1]
@@ -279,11 +291,11 @@ class Twin:
                     for weight, _, _, request in asking:
                         extra: list[Item] = []
                         while not closed and self.has_room(request, n, here + extra):
-                            amounts = {r: str(a) for r, a in request.items()}
+                            amounts = {r: f"{a}m" for r, a in request.items()}
                             extra.append({"spec": {"containers": [{"resources": {"requests": amounts}}]}})
                         unusable += weight * (left - len(extra) * request[resource])
                 weights = sum(size[0] for size in asking)
-                share = (float(unusable / (weights * free)) if free else 0.0) if weights else None
+                share = (unusable / (weights * free) if free else 0.0) if weights else None
                 found.setdefault(kind, {})[resource] = whole, free, share
         return found
 

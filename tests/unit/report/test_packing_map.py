@@ -163,7 +163,7 @@ class TestDrawn:
     def test_nothing_is_drawn_outside(self) -> None:
         """Frames and bars lie within the picture, for nodes of 1 to 80 devices and none."""
         for slots in (0, 1, 2, 4, 7, 8, 16, 17, 64, 80):
-            for count in (1, 30, 150, 400):
+            for count in (1, 41, 241):
                 rows = tuple(
                     node(f"n-{i}", slots=("j", *[None] * (slots - 1)) if slots else ()) for i in range(count)
                 )
