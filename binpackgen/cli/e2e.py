@@ -81,10 +81,12 @@ def command(
     for file in reports:
         if not file.endswith(SUFFIXES):
             raise click.UsageError(f"--report {file}: the suffix must be one of {', '.join(SUFFIXES)}")
+        if not Path(file).absolute().parent.is_dir():
+            raise click.UsageError(f"--report {file}: there is no folder {Path(file).parent}")
     if backend != "kind" and (node_image or kind_patch):
         raise click.UsageError("--node-image and --kind-patch need --backend kind")
     try:
-        from binpackgen_e2e.run import chosen_scenarios, run
+        from binpackgen_e2e.run import chosen_scenarios, nearest_version, run
     except ModuleNotFoundError as error:
         raise BinpackgenError(
             f"the package {error.name} is not installed; run: pip install 'binpackgen[e2e]'"
@@ -98,7 +100,7 @@ def command(
     )
     options = Options(
         backend,
-        kubernetes or compiled.plan.version,
+        kubernetes or nearest_version(compiled.plan),
         seed,
         keep_logs,
         node_image,

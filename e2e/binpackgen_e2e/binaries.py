@@ -39,6 +39,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from binpackgen.errors import BinpackgenError
+
 HERE = Path(__file__).resolve().parent
 MODULES = HERE / "modules"
 
@@ -46,7 +48,7 @@ MODULES = HERE / "modules"
 HEARTBEAT = 30.0
 
 
-class UnavailableError(RuntimeError):
+class UnavailableError(BinpackgenError):
     """Something outside the tree cannot be had on this machine."""
 
     def __init__(self, what: str, lacking: str) -> None:

@@ -12,6 +12,7 @@ from binpackgen.plan.model import Plan
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
 
 from .api import EVENT, JOB, NODE, POD, WORKLOAD
+from .binaries import versions
 from .context import Context, context
 from .deploy import deploy
 from .kind.cluster import kind_cluster
@@ -43,6 +44,12 @@ def chosen_scenarios(names: Sequence[str], plan: Plan, backend: str) -> tuple[Sc
     if names:
         return tuple(known[name] for name in dict.fromkeys(names))
     return tuple(scenario for scenario in SCENARIOS if not _lacks(scenario, plan, backend))
+
+
+def nearest_version(plan: Plan) -> str:
+    """The pinned Kubernetes version nearest to the profile's, as "1.37"."""
+    pinned = versions("kube-apiserver")
+    return min(pinned, key=lambda one: abs(int(one.partition(".")[2]) - plan.minor))
 
 
 def _lacks(scenario: Scenario, plan: Plan, backend: str) -> str:

@@ -203,11 +203,11 @@ def test_what_is_not_pinned_is_refused(modules: Path, name: str, version: str, l
 
 
 def test_a_module_without_a_sum_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "crds").mkdir()
-    (tmp_path / "crds" / "go.mod").write_text(
+    (tmp_path / "kueue").mkdir()
+    (tmp_path / "kueue" / "go.mod").write_text(
         "module x\n\ngo 1.21\n\nrequire (\n\tsigs.k8s.io/kueue v0.17.0\n)\n"
     )
-    (tmp_path / "crds" / "go.sum").write_text("")
+    (tmp_path / "kueue" / "go.sum").write_text("")
     monkeypatch.setattr(binaries, "MODULES", tmp_path)
     with pytest.raises(
         UnavailableError, match=r"^sigs\.k8s\.io/kueue v0\.17\.0 is not available: its sum in "
