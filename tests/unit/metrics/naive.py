@@ -247,7 +247,7 @@ class Twin:
         return sum(part * weight for part, weight in parts) // weights if weights else 0
 
     def on_shape(self, utilization: int) -> int:
-        points = [(x, y * 10) for x, y in self.shape]
+        points: list[tuple[int, int]] = [(x, y * 10) for x, y in self.shape]
         for (x0, y0), (x1, y1) in itertools.pairwise(points):
             if x0 <= utilization <= x1:
                 return y0 + int(Fraction((y1 - y0) * (utilization - x0), x1 - x0))

@@ -36,9 +36,9 @@ def test_the_example_of_the_module() -> None:
     (2*80 + 64) / (3*112) = 2/3.
     """
     assert {
-        "cpu": Stock(32_000, 20_000, pytest.approx(1 / 6)),
-        "memory": Stock(128 * GIB, 112 * GIB, pytest.approx(2 / 3)),
-        GPU: Stock(8, 7, pytest.approx(10 / 21)),
+        "cpu": Stock(32_000, 20_000, 1 / 6),
+        "memory": Stock(128 * GIB, 112 * GIB, 2 / 3),
+        GPU: Stock(8, 7, 10 / 21),
     } == stocks(node("n0"), on(pod("x", "12", "16Gi", 1), "n0"))
 
 
@@ -56,7 +56,7 @@ def test_scattered_gpus_are_unusable_for_the_large_size_alone() -> None:
     """Three nodes with 3 free GPUs each: train fits nowhere, eval everywhere (18/6): 2*9 / (3*9) = 2/3."""
     items = [item for n in range(3) for item in (node(f"n{n}"), on(pod(f"p{n}", "5", "8Gi", 5), f"n{n}"))]
 
-    assert Stock(24, 9, pytest.approx(2 / 3)) == stocks(*items)[GPU]
+    assert Stock(24, 9, 2 / 3) == stocks(*items)[GPU]
 
 
 def test_where_nothing_is_free_nothing_is_unusable() -> None:
@@ -73,7 +73,7 @@ def test_the_plain_rate_is_told_too() -> None:
 
 def test_pools_of_one_type_are_one_stock() -> None:
     """The small pool's 2 GPUs can't hold train: with an empty large node (2*0 + 3 + 2*2 + 0) / (3*10) = 7/30."""
-    assert Stock(10, 10, pytest.approx(7 / 30)) == stocks(node("n0"), node("s0", "v100-small"))[GPU]
+    assert Stock(10, 10, 7 / 30) == stocks(node("n0"), node("s0", "v100-small"))[GPU]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_cpu_pools_are_of_type_none() -> None:
     items = [node("c0", "cpu"), on(pod("x", "22", "64Gi"), "c0")]
 
     assert {
-        "cpu": Stock(32_000, 10_000, pytest.approx(0.1)),
-        "memory": Stock(128 * GIB, 64 * GIB, pytest.approx(40 / 64)),
+        "cpu": Stock(32_000, 10_000, 0.1),
+        "memory": Stock(128 * GIB, 64 * GIB, 40 / 64),
     } == stocks(*items, kind="none")
 
 
@@ -121,7 +121,7 @@ def test_a_cap_in_filter_form_is_room_that_no_size_can_use() -> None:
     """2 of 32 cores stay free: 30 hold one train pod (2*4 GPUs left), or five eval pods (3 left): (2*4+3)/(3*8)."""
     capped = plan(APART + "  caps: {headroom: {cpu: 2}, form: filter}\n")
 
-    assert Stock(8, 8, pytest.approx(11 / 24)) == stocks(node("n0"), of=capped)[GPU]
+    assert Stock(8, 8, 11 / 24) == stocks(node("n0"), of=capped)[GPU]
 
 
 def test_nodes_of_no_pool_are_left_out() -> None:

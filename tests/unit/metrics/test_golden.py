@@ -341,6 +341,51 @@ def test_the_node_of_a_preemption_is_no_choice() -> None:
     assert HitRate(without_choice=1) == fed(*items).golden().hit_rate
 
 
+def test_hard_spreading_leaves_no_choice() -> None:
+    """One pod of the app on n0 and maxSkew 1: the second may not go there, so that the empty node is no miss."""
+    labels = {"app": "a"}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    second = eval_pod("b", labels=labels, topologySpreadConstraints=[constraint])
+    soft = eval_pod(
+        "b", labels=labels, topologySpreadConstraints=[{**constraint, "whenUnsatisfiable": "ScheduleAnyway"}]
+    )
+    before = [node("n0"), node("n1"), on(eval_pod("a", labels=labels), "n0")]
+
+    assert HitRate(without_choice=1) == fed(*before, *placed(second, "n1")).golden().hit_rate
+    assert HitRate(choices=1) == fed(*before, *placed(soft, "n1")).golden().hit_rate
+
+
+def test_required_affinity_leaves_the_nodes_of_the_others() -> None:
+    """A worker must join its master on n1; that n0 is fuller does not matter."""
+    term = {"labelSelector": {"matchLabels": {"job": "j"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    before = [
+        node("n0"),
+        node("n1"),
+        on(pod("x", gpus=4), "n0"),
+        on(eval_pod("m", labels={"job": "j"}), "n1"),
+    ]
+
+    assert (
+        HitRate(without_choice=1)
+        == fed(*before, *placed(eval_pod("w", affinity=affinity), "n1")).golden().hit_rate
+    )
+    assert HitRate(choices=1) == fed(*before, *placed(eval_pod("w"), "n1")).golden().hit_rate
+
+
+def test_one_node_can_be_asked_for() -> None:
+    """The same as among all, None for a node that is not there."""
+    ledger = fed(node("n0"), on(eval_pod("a"), "n0"))
+
+    assert next(ledger.nodes()) == ledger.node("n0")
+    assert ledger.node("n1") is None
+
+
 def test_spreading_has_a_low_hit_rate_and_packing_a_high_one() -> None:
     """The same 60 pods on ten nodes: the packing profile hits always, LeastAllocated in less than a fifth."""
     rates = {

@@ -183,12 +183,12 @@ def test_the_twin_catches_mistakes(mistake: str, monkeypatch: pytest.MonkeyPatch
     where, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(where, name, wrong)
 
-    assert any(is_caught(seed) for seed in range(400))
+    assert any(is_caught(seed) for seed in range(300))
 
 
 def is_caught(seed: int) -> bool:
     try:
-        return bool(differences(seed, 60, STRATEGIES[seed % 3], sorted(CAPS)[seed % 2 * 2], 5))
+        return bool(differences(seed, 60, STRATEGIES[seed % 3], sorted(CAPS)[seed // 3 % 3], 5))
     except (KeyError, ValueError, IndexError):
         # an impossible state is as good as a difference
         return True
