@@ -1,0 +1,1 @@
+"""What is to be placed: submissions with arrivals and durations, read from traces, objects or a profile."""
