@@ -22,7 +22,8 @@ $(VENV)/.dev: $(BIN)/binpackgen
 
 # everything that is promised, with the real binaries (built from Go modules on first use)
 test: $(VENV)/.dev lint
-	BINPACKGEN_REQUIRE_TIERS=$${BINPACKGEN_REQUIRE_TIERS:-tools} $(BIN)/python -m pytest -n 2 --dist loadscope
+	BINPACKGEN_REQUIRE_TIERS=$${BINPACKGEN_REQUIRE_TIERS:-tools} $(BIN)/python -m pytest -n 2 --dist loadscope --ignore tests/e2e
+	BINPACKGEN_REQUIRE_TIERS=$${BINPACKGEN_REQUIRE_TIERS:-tools} $(BIN)/python -m pytest tests/e2e
 
 # the tests that need neither Go nor network
 unit: $(VENV)/.dev

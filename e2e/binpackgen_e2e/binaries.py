@@ -100,6 +100,12 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+def _plugins() -> Path:
+    # the wheel holds the plugins inside the package, a checkout at its root
+    inside = HERE / "plugins"
+    return inside if inside.is_dir() else HERE.parent.parent / "plugins"
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A Go program of this repository, and the module that gives it its version."""
@@ -117,7 +123,7 @@ PROGRAMS: dict[str, Program] = {
     "workload": Program(HERE / "device_plugin", "k8s.io/kubelet", "./workload"),
     # kube-scheduler with the plugin of the same name
     "node-utilization-cap": Program(
-        HERE.parent.parent / "plugins" / "node-utilization-cap",
+        _plugins() / "node-utilization-cap",
         "k8s.io/kubernetes",
         "./cmd/kube-scheduler",
         "k8s.io/component-base/version",

@@ -21,13 +21,15 @@ ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "amd64"}
 def write_archive(target: Path, binary: Path, *, at: str, tag: str) -> None:
     """Write the image `tag` to `target`: `binary` stands at `at`, an absolute path, and is the entrypoint.
 
+    Its folder is on PATH, for pods that call it by name.
+
     A tag with its registry, as localhost/NAME:VERSION, keeps its name in every engine.
     """
     layer = _tar([*_folders(at), (at.lstrip("/"), binary.read_bytes(), 0o755)])
     config = _json(
         {
             "architecture": ARCHITECTURES[platform.machine()],
-            "config": {"Entrypoint": [at], "WorkingDir": "/"},
+            "config": {"Entrypoint": [at], "Env": [f"PATH={PurePosixPath(at).parent}"], "WorkingDir": "/"},
             "created": "1970-01-01T00:00:00Z",
             "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "binpackgen"}],
             "os": "linux",

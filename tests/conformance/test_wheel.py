@@ -71,3 +71,10 @@ def test_the_wheel_builds_what_the_checkout_builds(tmp_path: Path) -> None:
     }
     assert written["checkout"] == written["wheel"]
     assert len(written["wheel"]) > 20
+    for part in (
+        "binpackgen_e2e/modules/kueue/go.sum",
+        "binpackgen_e2e/device_plugin/plugin.go",
+        "binpackgen_e2e/plugins/node-utilization-cap/cap.go",
+        "binpackgen_e2e/report/page.html.j2",
+    ):
+        assert (unpacked / part).read_bytes(), "binpackgen e2e works from the wheel alone"

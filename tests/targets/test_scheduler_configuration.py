@@ -160,7 +160,11 @@ def test_a_cap_in_filter_form_needs_an_image_that_has_the_plugin() -> None:
     assert profile["plugins"]["filter"] == {"enabled": [{"name": "NodeUtilizationCap"}]}
     assert profile["pluginConfig"][2] == {
         "name": "NodeUtilizationCap",
-        "args": {"minFree": {"cpu": "2", "memory": "8Gi"}, "exemptWholeNode": True},
+        "args": {
+            "minFree": {"cpu": "2", "memory": "8Gi"},
+            "exemptWholeNode": True,
+            "devices": ["nvidia.com/gpu"],
+        },
     }
     assert "filter" not in stock["plugins"]
     assert [entry["name"] for entry in stock["pluginConfig"]] == ["NodeResourcesFit", "PodTopologySpread"]

@@ -310,7 +310,11 @@ def _cap_args(plan: Plan) -> dict[str, Any]:
         free["cpu"] = cpu_text(cap.cpu)
     if cap.memory:
         free["memory"] = memory_text(cap.memory)
-    return {"minFree": free, **({"exemptWholeNode": True} if cap.exempt_whole_node else {})}
+    if not cap.exempt_whole_node:
+        return {"minFree": free}
+    # named, so that other extended resources of a node, such as network cards, need not be taken as well
+    devices = sorted({name for pool in plan.pools for name in pool.allocatable.devices})
+    return {"minFree": free, "exemptWholeNode": True, **({"devices": devices} if devices else {})}
 
 
 def stock_image_losses(plan: Plan) -> Iterator[Unsupported]:
