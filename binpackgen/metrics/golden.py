@@ -25,15 +25,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from ..plan.model import Plan
 from ..plan.pools import NO_GPU
-from ..simulate.model import SchedulerProfile
+from ..simulate.matching import matches
+from ..simulate.model import PodShape, SchedulerProfile
 from ..targets.scheduler.configuration import has_cap_plugin
 from .changes import Change, Object
-from .choices import Choices, change_of
+from .choices import Choice, Choices, change_of
 from .nodes import PODS, Held, KnownNode, Nodes, PodKey
 from .pods import ReadPod, read_any_pod
 from .preemption import Nomination, Nominations, PreemptionSuccess, is_evicted_by_scheduler
@@ -44,6 +46,13 @@ UNKNOWN = "unknown"
 
 #: Deleted objects that are remembered, so that a list from before does not bring them back.
 KNOWN_DELETIONS = 65536
+
+
+class _Judgement(NamedTuple):
+    """Whether a placement had a choice, and whether it took a best node."""
+
+    choice: bool = False
+    hit: bool = False
 
 
 class Placement(NamedTuple):
@@ -88,10 +97,17 @@ class HitRate(NamedTuple):
 
 
 class Golden(NamedTuple):
-    """The three golden metrics. `hit_rates` and `fragmentation` are by GPU type, "none" for CPU-only."""
+    """The three golden metrics. `hit_rates` and `fragmentation` are by GPU type, "none" for CPU-only.
+
+    `hit_rate` compares the chosen node with all that were feasible; `preferred_hit_rates` with those of them that
+    the pod prefers most, by its preferred node affinity: pods that are to fill one pool before another choose
+    among the nodes of the first, and going to the other one too early is a miss.
+    """
 
     hit_rate: HitRate
     hit_rates: Mapping[str, HitRate]
+    preferred_hit_rate: HitRate
+    preferred_hit_rates: Mapping[str, HitRate]
     fragmentation: Mapping[str, Fragmentation]
     preemption: PreemptionSuccess
 
@@ -124,6 +140,10 @@ class _KnownPod:
         self.bound = False
         self.ended = False
         self.look: object = None
+
+
+def _total(rates: Mapping[str, HitRate]) -> HitRate:
+    return HitRate(*(sum(column) for column in zip(*rates.values(), strict=True)))
 
 
 def every_pod(_: Object) -> bool:
@@ -163,6 +183,7 @@ class Ledger:
         self._node_versions: dict[str, int] = {}
         self._deleted: dict[PodKey, int] = {}
         self._rates: dict[str, HitRate] = {}
+        self._preferred: dict[str, HitRate] = {}
         self._at = 0.0
         self.placements: list[Placement] = []
 
@@ -176,10 +197,11 @@ class Ledger:
 
     def golden(self, at: float | None = None) -> Golden:
         """The metrics at a time, that of the last change if none is given."""
-        total = [sum(column) for column in zip(*self._rates.values(), strict=True)]
         return Golden(
-            HitRate(*total),
+            _total(self._rates),
             dict(sorted(self._rates.items())),
+            _total(self._preferred),
+            dict(sorted(self._preferred.items())),
             self._sizes.now(),
             self._nominations.now(self._at if at is None else at),
         )
@@ -300,6 +322,9 @@ class Ledger:
             gpu_type = labels.get(self._type_label, UNKNOWN)
         # the node of a preemption is tried alone before all others (schedule_one.go, evaluateNominatedNode)
         is_free = known.nomination.since is None or known.nomination.node != name
+        preferred = _Judgement()
+        if choice is not None and node is not None and is_free:
+            preferred = self._preferring(read.shape, node, known.nomination.priority, key, choice)
         placement = Placement(
             *key,
             node=name,
@@ -313,13 +338,39 @@ class Ledger:
             unjudged=unjudged,
         )
         self.placements.append(placement)
-        before = self._rates.get(gpu_type, HitRate())
-        self._rates[gpu_type] = HitRate(
-            before.choices + placement.choice,
-            before.hits + (placement.choice and placement.hit),
-            before.without_choice + (choice is not None and not placement.choice),
-            before.unjudged + (choice is None),
-        )
+        for rates, judgement in (
+            (self._rates, _Judgement(placement.choice, placement.hit)),
+            (self._preferred, preferred),
+        ):
+            before = rates.get(gpu_type, HitRate())
+            rates[gpu_type] = HitRate(
+                before.choices + judgement.choice,
+                before.hits + (judgement.choice and judgement.hit),
+                before.without_choice + (choice is not None and not judgement.choice),
+                before.unjudged + (choice is None),
+            )
+
+    def _preferring(
+        self, shape: PodShape, node: KnownNode, priority: int, key: PodKey, plain: Choice
+    ) -> _Judgement:
+        """The placement among the feasible nodes of the heaviest preferred term that has any.
+
+        Terms are taken to leave no node to two of them, as those of compiled templates do.
+        """
+        labels = node.node.labels if node.node is not None else {}
+        for term in sorted(shape.preferred_nodes, key=lambda one: -one.weight):
+            narrowed = replace(
+                shape,
+                required_nodes=tuple((*one, *term.selector) for one in shape.required_nodes or ((),)),
+            )
+            choice = self._choices.choice(narrowed, node, self._reserved(key, priority))
+            if choice is None:
+                break
+            if matches(term.selector, labels):
+                return _Judgement(choice.best > choice.worst, choice.score == choice.best)
+            if choice.feasible > 1:  # the chosen node counts as feasible in any case
+                return _Judgement(choice=True)
+        return _Judgement(plain.best > plain.worst, plain.score == plain.best)
 
     def _reserved(self, key: PodKey, priority: int) -> Iterator[tuple[KnownNode, list[int]]]:
         """Nodes that pods of no less priority are nominated to, each as it would be with them."""

@@ -49,11 +49,11 @@ def _request_and_pools(
     if shape.gpu is None:
         request = Amount(cpu, memory)
         candidates = [pool for pool in pools if not (cpu_pools_only and pool.has_gpus)]
-        return request, tuple(pool.name for pool in candidates if pool.room.holds(request))
+        return request, tuple(pool.name for pool in candidates if pool.room_for(request).holds(request))
     candidates = by_type.get(shape.gpu.type, []) if shape.gpu.type else [p for p in pools if p.has_gpus]
     resource = shape.gpu.resource or _offered(candidates)
     request = Amount(cpu, memory, {resource: shape.gpu.count})
-    return request, tuple(pool.name for pool in candidates if pool.room.holds(request))
+    return request, tuple(pool.name for pool in candidates if pool.room_for(request).holds(request))
 
 
 def _offered(pools: Sequence[Pool]) -> str:

@@ -67,7 +67,8 @@ class Pool(NamedTuple):
 
     `capacity` less `reserved` (kubelet reserves, eviction threshold, and a cap in reserve form) is
     `allocatable`, which the scheduler sees; less `overhead` (DaemonSets) and a cap in filter form it is
-    `room`, which jobs can have on an empty node.
+    `room`, which jobs can have on an empty node. `whole_room` is what a pod can have that takes all devices:
+    more than `room` where the cap exempts it.
     """
 
     name: str
@@ -83,8 +84,15 @@ class Pool(NamedTuple):
     allocatable: Amount
     overhead: Amount
     room: Amount
+    whole_room: Amount
     labels: Mapping[str, str]
     taints: tuple[PlannedTaint, ...]
+
+    def room_for(self, request: Amount) -> Amount:
+        """What a pod of `request` can have on an empty node."""
+        offered = self.allocatable.devices
+        takes_all = offered and all(request.devices.get(name, 0) >= count for name, count in offered.items())
+        return self.whole_room if takes_all else self.room
 
     @property
     def has_gpus(self) -> bool:

@@ -50,9 +50,10 @@ def _plan_pool(source: NodePool, at: tuple[str | int, ...], keys: NodeLabels, ca
     # (pkg/kubelet/cm/node_container_manager_linux.go, getNodeAllocatableAbsolute)
     allocatable = capacity.less(kube).less(system).less(Amount(0, eviction))
     overhead = _amount(source.overhead)
-    room = allocatable.less(overhead)
+    room = whole_room = allocatable.less(overhead)
     if cap is not None and cap.form == "filter":
         room = room.less(Amount(cap.cpu, cap.memory))
+        whole_room = whole_room if cap.exempt_whole_node else room
     gpu_type = source.gpu.type if source.gpu else NO_GPU
     labels = {keys.pool: source.name, keys.gpu_type: gpu_type, **source.labels}
     if source.gpu is not None and source.gpu.resource.startswith(NVIDIA):
@@ -75,6 +76,7 @@ def _plan_pool(source: NodePool, at: tuple[str | int, ...], keys: NodeLabels, ca
         allocatable=allocatable,
         overhead=overhead,
         room=room,
+        whole_room=whole_room,
         labels=dict(sorted(labels.items())),
         taints=_taints(source, devices),
     )

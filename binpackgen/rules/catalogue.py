@@ -39,6 +39,7 @@ from .priority.nothing_preempts import NothingPreempts
 from .priority.priority_too_high import PriorityTooHigh
 from .priority.reserved_tier_name import ReservedTierName
 from .priority.several_default_tiers import SeveralDefaultTiers
+from .priority.two_preemption_owners import TwoPreemptionOwners
 from .quota.borrows_in_vain import BorrowsInVain
 from .quota.cohort_cycle import CohortCycle
 from .quota.duplicate_cohort_name import DuplicateCohortName
@@ -130,6 +131,7 @@ RULES: tuple[Rule, ...] = (
     EqualTierValues(),
     NoDefaultTier(),
     NothingPreempts(),
+    TwoPreemptionOwners(),
     DuplicateQueueName(),
     UnknownQuotaKey(),
     QuotaNamedTwice(),

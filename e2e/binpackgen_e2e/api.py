@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from binpackgen.errors import BinpackgenError
 from binpackgen.metrics.changes import Change
 
 Object = dict[str, Any]
+#: Namespace and name.
+_Key = tuple[str, str]
 
 #: Seconds to wait for a connection, and for an answer.
 _TIMEOUT = urllib3.Timeout(connect=2.0, read=30.0)
@@ -80,7 +82,8 @@ VALIDATING_WEBHOOK = Kind(
 
 KINDS = (
     NODE, POD, EVENT, NAMESPACE, SERVICE, SERVICE_ACCOUNT, VOLUME, CLAIM, BUDGET, JOB, JOB_SET, DAEMON_SET,
-    WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, PRIORITY_CLASS, DEFINITION, MUTATING_WEBHOOK, VALIDATING_WEBHOOK,
+    WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, PRIORITY_CLASS, DEFINITION, MUTATING_WEBHOOK,
+    VALIDATING_WEBHOOK,
 )  # fmt: skip
 
 
@@ -177,8 +180,10 @@ class Api:
     def watch(self, kind: Kind, since: int, stop: threading.Event) -> Iterator[Change]:
         """Changes after the version `since`, until `stop`; the stream is taken up again where it broke.
 
-        Raises ApiError with status 410 where the server no longer has the versions in between: a gap that
-        must not be passed over.
+        A server that was started again serves watches from its start on only; what it passes over is made up for
+        from lists of the versions before, so that nothing is missing but what both came and went in between.
+        Raises ApiError with status 410 where the server no longer has those versions: a gap that must not be
+        passed over.
         """
         version = since
         while not stop.is_set():
@@ -202,11 +207,58 @@ class Api:
                         item.setdefault("kind", kind.name)
                         yield Change(version, time.time(), event["type"], kind.name, item)
             except ApiError as error:
-                if error.status == 410:
-                    raise
-                stop.wait(0.2)
+                if error.status != 410:
+                    stop.wait(0.2)
+                    continue
+                try:
+                    missed, version = self._missed(kind, version)
+                except ApiError as again:
+                    if again.status == 410:
+                        raise
+                    stop.wait(0.2)
+                    continue
+                yield from missed
             except urllib3.exceptions.HTTPError:
                 stop.wait(0.1)
+
+    def _missed(self, kind: Kind, since: int) -> tuple[list[Change], int]:
+        """Changes between a version and now, from lists of the versions between; and the version of now."""
+        newer, now = self.snapshot(kind)
+        return list(self._between(kind, since, self._at(kind, since), now, _by_key(newer))), now
+
+    def _between(
+        self, kind: Kind, since: int, older: dict[_Key, Object], until: int, newer: dict[_Key, Object]
+    ) -> Iterator[Change]:
+        """Changes that lead from one version's objects to another's, found by halving."""
+        changed = [key for key in older.keys() | newer.keys() if _version(older, key) != _version(newer, key)]
+        if not changed:
+            return
+        if until - since > 1:
+            middle = (since + until) // 2
+            between = self._at(kind, middle)
+            yield from self._between(kind, since, older, middle, between)
+            yield from self._between(kind, middle, between, until, newer)
+            return
+        for key in sorted(changed):
+            if key not in newer:
+                yield Change(until, time.time(), "DELETED", kind.name, older[key])
+            else:
+                yield Change(
+                    until, time.time(), "MODIFIED" if key in older else "ADDED", kind.name, newer[key]
+                )
+
+    def _at(self, kind: Kind, version: int) -> dict[_Key, Object]:
+        """All objects as they were at a version."""
+        answer = _object(self.raw(f"{kind.path()}?resourceVersion={version}&resourceVersionMatch=Exact"))
+        return _by_key({"kind": kind.name, "apiVersion": kind.group_version, **i} for i in answer["items"])
+
+
+def _by_key(items: Iterable[Object]) -> dict[_Key, Object]:
+    return {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
+
+
+def _version(items: Mapping[_Key, Object], key: _Key) -> str:
+    return str(items[key]["metadata"]["resourceVersion"]) if key in items else ""
 
 
 def _lines(answer: urllib3.BaseHTTPResponse, stop: threading.Event) -> Iterator[bytes]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from binpackgen.compilation import Compilation
 from binpackgen.errors import BinpackgenError
+from binpackgen.metrics.changes import Change
 from binpackgen.metrics.golden import Ledger
 from binpackgen.plan.model import Plan
 from binpackgen.simulate.configuration import read_profiles
@@ -18,12 +19,13 @@ from binpackgen.simulate.model import SchedulerProfile
 from binpackgen.targets.scheduler.configuration import CAP_PLUGIN, scheduler_configuration
 
 from .api import JOB, JOB_SET, POD, WORKLOAD, Api, Object
+from .processes.attempts import last_before
 from .recorder import Recorder
 from .report.progress import Progress
 from .workloads import Manifest, manifests
 
 #: Seconds that a cluster may take to lose its jobs.
-_CLEAN = 90.0
+_CLEAN = 180.0
 
 
 class Cluster(Protocol):
@@ -38,6 +40,9 @@ class Cluster(Protocol):
 
     def metrics(self) -> str:
         """The running scheduler's metrics."""
+
+    def attempts(self) -> Mapping[tuple[str, str], Sequence[float]]:
+        """When the schedulers took up each pod, by namespace and name; those that are not there are not known."""
 
     def check(self) -> None:
         """Raises BinpackgenError where a part of the cluster has ended by itself."""
@@ -54,22 +59,54 @@ class Faults(Protocol):
 
 
 class ClusterLedger(Ledger):
-    """The golden metrics of the pods that a scenario submits, read from a recorder from now on."""
+    """The golden metrics of the pods that a scenario submits, read from a recorder from now on.
 
-    def __init__(self, plan: Plan, recorder: Recorder) -> None:
+    Placements are judged in the order in which the scheduler chose the nodes, where its attempts are known.
+    """
+
+    def __init__(self, plan: Plan, recorder: Recorder, cluster: Cluster) -> None:
         super().__init__(
             plan, packing_profile(plan), counts=lambda pod: pod["metadata"]["namespace"] != "kube-system"
         )
         self._recorder = recorder
+        self._cluster = cluster
         changes, self._read = recorder.now()
         for change in changes:
             self.feed(change)
 
     def read(self) -> None:
         """Take in what has happened since."""
-        for change in self._recorder.changes(self._read):
+        changes, self._read = self._recorder.since(self._read)
+        for change in in_order_of_decision(changes, self._cluster.attempts()):
             self.feed(change)
-            self._read = change.version
+
+
+def in_order_of_decision(
+    changes: Sequence[Change], attempts: Mapping[tuple[str, str], Sequence[float]]
+) -> list[Change]:
+    """The changes, each pod's binding moved to when the scheduler took the pod up for the last time before it.
+
+    All others stay at the time at which they were seen, but those of a pod never come after its binding.
+    """
+    decided: dict[str, float] = {}
+    bound: dict[str, int] = {}
+    for change in changes:
+        if change.kind == "Pod" and change.object["spec"].get("nodeName"):
+            metadata = change.object["metadata"]
+            if metadata["uid"] in bound:
+                continue
+            bound[metadata["uid"]] = change.version
+            at = last_before(attempts.get((metadata.get("namespace", ""), metadata["name"]), ()), change.at)
+            if at is not None:
+                decided[metadata["uid"]] = at
+
+    def when(change: Change) -> tuple[float, int]:
+        uid = change.object["metadata"]["uid"]
+        if uid in decided and change.version <= bound[uid]:
+            return min(change.at, decided[uid]), change.version
+        return change.at, change.version
+
+    return sorted(changes, key=when)
 
 
 def packing_profile(plan: Plan) -> SchedulerProfile:
@@ -108,7 +145,7 @@ class Context:
 
     def ledger(self) -> ClusterLedger:
         """The golden metrics from now on."""
-        return ClusterLedger(self.plan, self.recorder)
+        return ClusterLedger(self.plan, self.recorder, self.cluster)
 
     def random(self) -> random.Random:
         """A source of repeatable shuffles, the same for every caller."""
@@ -139,6 +176,9 @@ class Context:
             namespaces = {item["metadata"]["namespace"] for item in self.api.all(kind)} - {"kube-system"}
             for namespace in sorted(namespaces):
                 self.api.delete_all(kind, namespace)
+        # the garbage collector hears of custom resources only half a minute after its start
+        for namespace in sorted({item["metadata"]["namespace"] for item in self.recorder.objects(WORKLOAD)}):
+            self.api.delete_all(WORKLOAD, namespace)
         self.recorder.until(
             "all jobs and pods gone",
             lambda: (

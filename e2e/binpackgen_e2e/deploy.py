@@ -43,11 +43,13 @@ def deploy(
     tree = folder / compilation.plan.name
     write_tree(render(compilation.plan, compilation.outputs), tree, force=False)
     command = [str(kubectl), "apply", "--server-side", "--field-manager=binpackgen", "-k", str(tree)]
-    done = subprocess.run(
-        [*command, f"--kubeconfig={kubeconfig}"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise BinpackgenError(f"kubectl apply -k failed:\n{done.stderr.strip()}")
+    # a profile without tiers and queues compiles to nothing that is applied
+    if (tree / "kustomization.yaml").exists():
+        done = subprocess.run(
+            [*command, f"--kubeconfig={kubeconfig}"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise BinpackgenError(f"kubectl apply -k failed:\n{done.stderr.strip()}")
     for item in _volumes(compilation) if volumes else ():
         api.apply(item)
     for name in namespaces(compilation):

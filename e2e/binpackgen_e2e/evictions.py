@@ -12,9 +12,10 @@ from binpackgen.metrics.preemption import is_evicted_by_scheduler
 class Eviction(NamedTuple):
     """A pod that was on a node and was told to go, or was gone without having been told.
 
-    `by_scheduler` says that kube-scheduler marked it as a victim. `grace` are the seconds that it was given, 0
-    where it was not told. `told` and `ended` are the versions of those changes, None where there was none.
-    `seconds` is the time between them as the watch saw it.
+    `by_scheduler` says that kube-scheduler marked it as a victim, `marked_first` that it did so before the pod was
+    told, as it does with a pod that nobody else has told. `grace` are the seconds that it was given, 0 where it was
+    not told. `told` and `ended` are the versions of those changes, None where there was none. `seconds` is the time
+    between them as the watch saw it.
     """
 
     namespace: str
@@ -30,10 +31,8 @@ class Eviction(NamedTuple):
 
     @property
     def graceful(self) -> bool:
-        """Whether it was told before it ended, with time to do so, and marked first if the scheduler evicts it."""
+        """Whether it was told before it ended, with time to do so."""
         if self.told is None or self.grace <= 0:
-            return False
-        if self.by_scheduler and not self.marked_first:
             return False
         return self.ended is None or self.ended > self.told
 

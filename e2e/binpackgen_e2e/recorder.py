@@ -58,19 +58,28 @@ class Recorder:
             self._changed.notify_all()
 
     def changes(self, since: int = 0) -> list[Change]:
-        """All changes after a version, in order."""
+        """What has arrived after a position, in order of version."""
+        return self.since(since)[0]
+
+    def since(self, position: int) -> tuple[list[Change], int]:
+        """What has arrived after a position, in order of version, and the position for the next time.
+
+        Kinds are watched side by side: a change may arrive after a later one of another kind, and is then part of
+        the next answer.
+        """
         with self._changed:
-            return sorted((one for one in self._changes if one.version > since), key=lambda one: one.version)
+            arrived = self._changes[position:]
+            return sorted(arrived, key=lambda change: change.version), len(self._changes)
 
     def now(self) -> tuple[list[Change], int]:
-        """What is there now, as if it had just been added, and the last version seen."""
+        """What is there now, as if it had just been added, and the position from which on `since` goes on."""
         with self._changed:
             added = [
                 Change(int(item["metadata"]["resourceVersion"]), time.time(), "ADDED", kind, item)
                 for (kind, _, _), item in self._objects.items()
             ]
-            last = max((change.version for change in self._changes), default=0)
-        return sorted(added, key=lambda change: change.version), last
+            position = len(self._changes)
+        return sorted(added, key=lambda change: change.version), position
 
     def objects(self, kind: Kind) -> list[Object]:
         """What is there now."""

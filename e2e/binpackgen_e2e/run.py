@@ -13,7 +13,9 @@ from binpackgen.targets.scheduler.configuration import scheduler_configuration
 
 from .api import EVENT, JOB, NODE, POD, WORKLOAD
 from .binaries import versions
+from .caps import scheduler_program
 from .context import Context, context
+from .control_profiles import control_profiles
 from .deploy import deploy
 from .kind.cluster import kind_cluster
 from .nodes import nodes_of, overhead_pods
@@ -93,7 +95,9 @@ def process_cluster(
     settings = Settings(
         options.kubernetes,
         scheduler_configuration(plan).body,
+        scheduler=scheduler_program(plan),
         fair_sharing=plan.spec.queueing.fair_sharing,
+        controls=tuple(control_profiles(plan)),
     )
     cluster = ControlPlane(supervisor, settings)
     progress.step("starting the control plane")

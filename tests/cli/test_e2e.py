@@ -17,7 +17,7 @@ ARTICLE = str(ROOT / "profiles" / "article.yaml")
     [
         (("--report", "out.pdf"), "--report out.pdf: the suffix must be one of .json, .xml, .html, .svg"),
         (("--node-image", "kindest/node:v1.37.0"), "--node-image and --kind-patch need --backend kind"),
-        (("--scenario", "paking"), "there is no scenario paking; there are packing: "),
+        (("--scenario", "paking"), "there is no scenario paking; there are verification: "),
         (("--scenario", "containers"), "scenario containers needs --backend kind"),
         (("--scenario", "packing", "--kubernetes", "1.12"), "pinned are 1.34, 1.35, 1.36, 1.37"),
         (("--report", "no/such/folder/out.json"), "no/such/folder"),

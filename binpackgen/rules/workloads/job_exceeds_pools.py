@@ -111,10 +111,10 @@ def _fits(plan: Plan, group: PodGroup, more: int = 0) -> int:
 
 def pods_per_node(request: Amount, pool: Pool) -> int:
     """How many pods of `request` an empty node holds."""
-    counts = [pool.source.pods]
+    counts, room = [pool.source.pods], pool.room_for(request)
     if request.cpu:
-        counts.append(pool.room.cpu // request.cpu)
+        counts.append(room.cpu // request.cpu)
     if request.memory:
-        counts.append(pool.room.memory // request.memory)
-    counts += [pool.room.devices.get(name, 0) // count for name, count in request.devices.items() if count]
+        counts.append(room.memory // request.memory)
+    counts += [room.devices.get(name, 0) // count for name, count in request.devices.items() if count]
     return min(counts)

@@ -71,7 +71,7 @@ class PodFitsNoPool(PlanRule):
         nearest = min(
             candidates,
             key=lambda pool: (
-                len(_short(group.request, pool.room)),
+                len(_short(group.request, pool.room_for(group.request))),
                 -pool.room.device_count,
                 -pool.room.cpu,
                 -pool.room.memory,
@@ -79,7 +79,8 @@ class PodFitsNoPool(PlanRule):
             ),
         )
         lacks = " and ".join(
-            f"{asked} {name} of {has}" for name, asked, has in _short(group.request, nearest.room)
+            f"{asked} {name} of {has}"
+            for name, asked, has in _short(group.request, nearest.room_for(group.request))
         )
         return f'{who} fits on no node: on an empty node of pool "{nearest.name}" it asks for {lacks}'
 

@@ -63,6 +63,10 @@ class KindCluster:
         """Not reachable: the scheduler listens on its node's loopback only."""
         raise BinpackgenError("the metrics of a kind cluster's scheduler are not reachable from here")
 
+    def attempts(self) -> dict[tuple[str, str], list[float]]:
+        """Not known: the pods of a kind cluster are submitted one job after the other."""
+        return {}
+
     def check(self) -> None:
         """A container that has ended shows as a node that is not ready."""
 

@@ -11,62 +11,51 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-from ..api import Api, wait_for
+from ..api import wait_for
 from ..binaries import binary, kubectl
-from . import controllers, simulated_nodes
-from .credentials import Credentials
+from ..control_profiles import CONTROL_SCHEDULER
+from . import attempts, controllers, simulated_nodes
+from .api_server import ApiServer
 from .supervisor import Supervisor, free_ports
 
-#: Scheduler of the negative control: all defaults of its version, under a name of its own.
-CONTROL_SCHEDULER = "binpackgen-control"
-
-#: Seconds until the API server must answer, and until everything else must.
-_SERVER, _REST = 60.0, 60.0
+#: Seconds until everything but the API server must answer.
+_REST = 60.0
 
 
 class Settings(NamedTuple):
     """What a control plane is made of.
 
     `minor` as "1.37". `configuration` is the compiled KubeSchedulerConfiguration. `scheduler` is the program
-    that runs it, None for the stock one. `fair_sharing` is Kueue's.
+    that runs it, None for the stock one. `fair_sharing` is Kueue's. `controls` are the
+    profiles of the scheduler beside it, for negative controls.
     """
 
     minor: str
     configuration: Mapping[str, Any]
     scheduler: Path | None = None
     fair_sharing: bool = False
+    controls: tuple[Mapping[str, Any], ...] = ()
 
 
-class ControlPlane:
+class ControlPlane(ApiServer):
     """A running control plane. Names of its processes are those of the programs."""
 
     control_scheduler = CONTROL_SCHEDULER
 
     def __init__(self, supervisor: Supervisor, settings: Settings) -> None:
-        self.supervisor = supervisor
+        super().__init__(supervisor, settings.minor)
         self.settings = settings
         # All names first: a binary that cannot be had is known before anything runs.
         self._binaries = {
-            name: binary(name, settings.minor)
-            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-        } | {name: binary(name) for name in ("etcd", "kwok", "kueue-controller", "jobset-controller")}
+            name: binary(name, settings.minor) for name in ("kube-controller-manager", "kube-scheduler")
+        } | {name: binary(name) for name in ("kwok", "kueue-controller", "jobset-controller")}
         self.kubectl = kubectl()
-        client, peer, server, self._scheduler_port = free_ports(4)
-        self._etcd = f"http://127.0.0.1:{client}"
-        self._peer = f"http://127.0.0.1:{peer}"
-        self._port = server
-        self.server = f"https://127.0.0.1:{server}"
-        self.credentials = Credentials(supervisor.folder / "credentials", self.server)
-        self.kubeconfig = self.credentials.kubeconfig("admin", "system:masters")
-        admin = (self.credentials.folder / "admin.crt", self.credentials.folder / "admin.key")
-        self.api = Api(self.server, self.credentials.ca, *admin)
-        self._scheduler = Api(f"https://127.0.0.1:{self._scheduler_port}", self.credentials.ca, *admin)
+        [self._scheduler_port] = free_ports(1)
+        self._scheduler = self.client(f"https://127.0.0.1:{self._scheduler_port}")
 
     def start(self) -> None:
         """Start everything; returns when every program says that it is ready."""
-        self._start_server()
+        super().start()
         self._start_controller_manager()
         self._start_schedulers()
         simulated_nodes.start_kwok(self.supervisor, self._binaries["kwok"], self.kubeconfig)
@@ -90,6 +79,14 @@ class ControlPlane:
         """The running scheduler's metrics, in Prometheus' text form."""
         return self._scheduler.raw("/metrics").decode()
 
+    def attempts(self) -> dict[attempts.PodKey, list[float]]:
+        """When the schedulers took up each pod, in seconds since the epoch."""
+        found: dict[attempts.PodKey, list[float]] = {}
+        for name in ("kube-scheduler", CONTROL_SCHEDULER):
+            for pod, times in attempts.attempts(self.supervisor.processes[name].log).items():
+                found.setdefault(pod, []).extend(times)
+        return found
+
     def check(self) -> None:
         """Raises BinpackgenError where a program has ended by itself."""
         self.supervisor.check()
@@ -102,53 +99,7 @@ class ControlPlane:
         """Start a killed program again and wait for the API server if it was that."""
         self.supervisor.restart(name)
         if name in ("kube-apiserver", "etcd"):
-            self._wait_for_server()
-
-    def _start_server(self) -> None:
-        self.supervisor.start(
-            "etcd",
-            [
-                str(self._binaries["etcd"]),
-                "--data-dir=etcd",
-                # a run's data need not outlive the machine
-                "--unsafe-no-fsync",
-                f"--listen-client-urls={self._etcd}",
-                f"--advertise-client-urls={self._etcd}",
-                f"--listen-peer-urls={self._peer}",
-                f"--initial-advertise-peer-urls={self._peer}",
-                f"--initial-cluster=default={self._peer}",
-                "--quota-backend-bytes=8589934592",
-                "--log-level=warn",
-            ],
-        )
-        certificate, key = self.credentials.serving("kube-apiserver")
-        account, account_key = self.credentials.serving("service-accounts")
-        self.supervisor.start(
-            "kube-apiserver",
-            [
-                str(self._binaries["kube-apiserver"]),
-                f"--etcd-servers={self._etcd}",
-                "--bind-address=127.0.0.1",
-                f"--secure-port={self._port}",
-                f"--tls-cert-file={certificate}",
-                f"--tls-private-key-file={key}",
-                f"--client-ca-file={self.credentials.ca}",
-                "--authorization-mode=RBAC",
-                f"--service-account-issuer={self.server}",
-                f"--service-account-key-file={account}",
-                f"--service-account-signing-key-file={account_key}",
-                "--service-cluster-ip-range=10.0.0.0/16",
-                "--endpoint-reconciler-type=none",
-                "--max-requests-inflight=2000",
-                "--max-mutating-requests-inflight=1000",
-                "--profiling=false",
-            ],
-        )
-        self._account_key = account_key
-        self._wait_for_server()
-
-    def _wait_for_server(self) -> None:
-        wait_for("the API server", lambda: self.api.raw("/readyz"), _SERVER, alive=self.supervisor.check)
+            self.wait()
 
     def _start_controller_manager(self) -> None:
         kubeconfig = self.credentials.kubeconfig("system:kube-controller-manager")
@@ -157,7 +108,7 @@ class ControlPlane:
             [
                 str(self._binaries["kube-controller-manager"]),
                 f"--kubeconfig={kubeconfig}",
-                f"--service-account-private-key-file={self._account_key}",
+                f"--service-account-private-key-file={self.account_key}",
                 f"--root-ca-file={self.credentials.ca}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
@@ -165,37 +116,23 @@ class ControlPlane:
                 # the default of 20 requests a second is five Jobs a second
                 "--kube-api-qps=1000",
                 "--kube-api-burst=2000",
+                "--concurrent-job-syncs=16",
                 "--node-monitor-period=1s",
             ],
         )
 
     def _start_schedulers(self) -> None:
-        kubeconfig = self.credentials.kubeconfig("system:kube-scheduler")
-        connection = {"kubeconfig": str(kubeconfig), "qps": 1000, "burst": 2000}
-        election = {"leaderElect": False}
-        packing = {**self.settings.configuration, "clientConnection": connection, "leaderElection": election}
+        packing = self.settings.configuration
         control = {
             "apiVersion": packing["apiVersion"],
             "kind": packing["kind"],
-            "clientConnection": connection,
-            "leaderElection": election,
-            "profiles": [{"schedulerName": CONTROL_SCHEDULER}],
+            "profiles": list(self.settings.controls),
         }
-        certificate, key = self.credentials.serving("kube-scheduler")
-        secure = [
-            f"--secure-port={self._scheduler_port}",
-            "--bind-address=127.0.0.1",
-            f"--tls-cert-file={certificate}",
-            f"--tls-private-key-file={key}",
-            f"--client-ca-file={self.credentials.ca}",
-            f"--authentication-kubeconfig={kubeconfig}",
-            f"--authorization-kubeconfig={kubeconfig}",
-        ]
         stock = self._binaries["kube-scheduler"]
-        for name, program, body, flags in (
-            ("kube-scheduler", self.settings.scheduler or stock, packing, secure),
-            (CONTROL_SCHEDULER, stock, control, ["--secure-port=0"]),
-        ):
-            file = self.supervisor.folder / f"{name}-config.yaml"
-            file.write_text(yaml.safe_dump(body))
-            self.supervisor.start(name, [str(program), f"--config={file}", "--v=2", *flags])
+        flags = ["--v=2", attempts.FLAG]
+        self.start_scheduler(CONTROL_SCHEDULER, stock, control, 0, *flags)
+        if self.settings.scheduler is not None:
+            # it is of one version, and must not ask an older API server for what that does not have
+            flags.append(f"--emulated-version={self.settings.minor}")
+        program = self.settings.scheduler or stock
+        self.start_scheduler("kube-scheduler", program, packing, self._scheduler_port, *flags)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ..api import DEFINITION, Api, wait_for
+from ..api import DEFINITION, JOB, JOB_SET, Api, wait_for
 from ..binaries import crds, module_dir
 from .credentials import Credentials
 from .supervisor import Supervisor, free_ports
@@ -23,6 +24,10 @@ _KUEUE_WEBHOOKS = frozenset(
     {"clusterqueues", "cohorts", "resourceflavors", "workloads", "workloads/status", "jobs", "jobsets"}
 )
 _JOBSET_WEBHOOKS = frozenset({"jobsets", "pods"})
+
+#: Kinds of which Kueue converts one version to another; of the others both versions are the same
+#: (config/components/crd/kustomization.yaml in kueue v0.17.0).
+_CONVERTED = frozenset({"clusterqueues", "cohorts", "localqueues", "workloads"})
 
 #: JobSet's pod webhooks see only its own pods: config/components/webhook/patches in jobset v0.11.1.
 _JOBSET_PODS = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
@@ -49,7 +54,7 @@ def start(
             definition = yaml.safe_load(file.read_text())
             definition.setdefault("metadata", {}).pop("creationTimestamp", None)
             definition.pop("status", None)
-            if len(definition["spec"]["versions"]) > 1:
+            if definition["spec"]["names"]["plural"] in _CONVERTED:
                 definition["spec"]["conversion"] = {
                     "strategy": "Webhook",
                     "webhook": {
@@ -74,6 +79,7 @@ def start(
         _wait_until_ready(supervisor, ports[f"{name}-ready"], name)
         for body in _webhooks(name, wanted, ports[name], authority):
             api.apply(body)
+    wait_for("the webhooks in force", lambda: _change_what_they_must(api), _SECONDS, alive=supervisor.check)
 
 
 def _start_kueue(
@@ -98,6 +104,8 @@ def _start_kueue(
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {"enable": False},
         "clientConnection": {"qps": 1000, "burst": 2000},
+        # the default is one Job at a time, each with requests one after the other
+        "controller": {"groupKindConcurrency": {"Job.batch": 16, "Workload.kueue.x-k8s.io": 16}},
         "integrations": {"frameworks": list(FRAMEWORKS)},
         # its aggregated API server would need a Service
         "featureGates": {"VisibilityOnDemand": False},
@@ -151,6 +159,28 @@ def _webhooks(name: str, wanted: frozenset[str], port: int, authority: str) -> l
             kept.append(webhook)
         bodies.append({**body, "metadata": {"name": f"{name}-{body['metadata']['name']}"}, "webhooks": kept})
     return bodies
+
+
+def _change_what_they_must(api: Api) -> bool:
+    """Whether a Job with a queue is suspended by Kueue, and a JobSet gets its defaults; nothing is created."""
+    pods = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
+    job = {
+        "apiVersion": JOB.group_version,
+        "kind": JOB.name,
+        "metadata": {"name": "probe", "labels": {"kueue.x-k8s.io/queue-name": "probe"}},
+        "spec": {"template": pods},
+    }
+    job_set = {
+        "apiVersion": JOB_SET.group_version,
+        "kind": JOB_SET.name,
+        "metadata": {"name": "probe"},
+        "spec": {"replicatedJobs": [{"name": "all", "template": {"spec": {"template": pods}}}]},
+    }
+    answers = [
+        json.loads(api.raw(f"{kind.path('default')}?dryRun=All", method="POST", body=body))["spec"]
+        for kind, body in ((JOB, job), (JOB_SET, job_set))
+    ]
+    return answers[0]["suspend"] is True and "network" in answers[1]
 
 
 def _wait_until_ready(supervisor: Supervisor, port: int, name: str) -> None:

@@ -11,8 +11,8 @@ from .supervisor import Supervisor, free_ports
 
 #: Annotation of a pod: how long it runs before it succeeds, as a Go duration. Without it, it runs on.
 RUN_FOR = "binpackgen.dev/run-for"
-#: How long a pod that is being deleted takes to end, within its grace period.
-WINDS_DOWN_MILLISECONDS = 400
+#: Annotation of a pod: how long it takes to end once it is told to, as a Go duration, and what that is without it.
+WINDS_DOWN, WINDS_DOWN_MILLISECONDS = "binpackgen.dev/winds-down", 400
 
 _ALIVE = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 
@@ -121,7 +121,10 @@ STAGES: tuple[dict[str, Any], ...] = (
         "pod-is-stopped",
         [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}, _phase("Running")],
         {"statusTemplate": _ended("Failed", "PodFailed", 143, "Error")},
-        delay={"durationMilliseconds": WINDS_DOWN_MILLISECONDS},
+        delay={
+            "durationMilliseconds": WINDS_DOWN_MILLISECONDS,
+            "durationFrom": {"expressionFrom": f'.metadata.annotations["{WINDS_DOWN}"]'},
+        },
     ),
     _stage(
         "pod-is-gone",

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from . import containers, packing
+from . import (
+    caps,
+    containers,
+    faults,
+    jobset,
+    packing,
+    preemption,
+    sampling,
+    topology,
+    verification,
+)
 from .scenario import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = (packing.SCENARIO, containers.SCENARIO)
+SCENARIOS: tuple[Scenario, ...] = (
+    verification.SCENARIO,
+    packing.SCENARIO,
+    sampling.SCENARIO,
+    topology.SCENARIO,
+    jobset.SCENARIO,
+    caps.SCENARIO,
+    preemption.SCENARIO,
+    faults.SCENARIO,
+    containers.SCENARIO,
+)

@@ -100,7 +100,7 @@ def _place(
         succeeded = sum(1 for job in context.recorder.objects(JOB) if _has_condition(job, "Complete"))
     pools = sorted({manifest.job.pod_groups[0].pools[0] for manifest in order})
     measures = (
-        above("hit rate", golden.hit_rate.rate, HIT_RATE),
+        above("hit rate", golden.preferred_hit_rate.rate, HIT_RATE),
         *(at_most(f"nodes in use, {pool}", used.get(pool, 0), 1) for pool in pools),
         all_of("containers that ended with 0", len(completed), pods),
         all_of("containers that got the devices they asked for", right, pods),

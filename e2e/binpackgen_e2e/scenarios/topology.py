@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,10 @@ from ..outcome import Measure, Outcome
 from ..placing import bindings, group_of, until_bound, until_quiet
 from ..work import mix
 from ..workloads import Manifest, pod_templates
-from .scenario import Scenario, all_of, none_of, told
+from .scenario import Scenario, all_of, none_of
 
 #: Share of the cluster that the mix fills, and most pods of it.
-LOAD, MOST_PODS = 0.6, 300
+LOAD, MOST_PODS = 0.4, 150
 #: Seconds until all pods must be bound, beyond one for every ten pods; without selection, seconds without a
 #: further placement after which the rest is given up.
 PATIENCE, QUIET = 60.0, 3.0
@@ -79,7 +80,7 @@ SCENARIO = Scenario("topology", "Jobs run on the GPU type that they ask for", la
 
 def misspelt(value: str, known: set[str]) -> str:
     """A value one slip away from `value` that is none of the known ones: an end cut off, or a letter doubled."""
-    candidates = (value[:-1], value + value[-1], value + "x")
+    candidates = (value[:-1], value + value[-1], value + "x", value + "y")
     return next(one for one in candidates if one and one not in known and one[-1].isalnum())
 
 
@@ -211,7 +212,9 @@ def _edited(context: Context, known: set[str]) -> tuple[int, list[str]]:
             (folder / path).write_text(text)
             states = [one.state for one in compare(tree, folder) if one.path == path]
             found += State.EDITED in states
-            lines.append(f"before submit: binpackgen build --check says {', '.join(states) or 'nothing'}: {path}")
+            lines.append(
+                f"before submit: binpackgen build --check says {', '.join(states) or 'nothing'}: {path}"
+            )
     return found, lines
 
 
@@ -228,6 +231,7 @@ def _forced(context: Context) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
         sentences.append(_forced_on_scheduler(context, manifest, right, wrong))
         if manifest.job.queue is not None:
             sentences.append(_forced_on_kueue(context, manifest, right, wrong))
+        time.sleep(WATCHED)
         bound = sum(1 for pod in context.pods() if _asks_for(pod, context, wrong) and is_bound(pod))
     named = sum(1 for one in sentences if wrong in one and f"did you mean {right}?" in one)
     return (
