@@ -118,6 +118,8 @@ class ControlPlane(ApiServer):
                 "--kube-api-burst=2000",
                 "--concurrent-job-syncs=16",
                 "--node-monitor-period=1s",
+                # longer than kwok's leases, which it renews after a quarter of their time
+                "--node-monitor-grace-period=200s",
             ],
         )
 

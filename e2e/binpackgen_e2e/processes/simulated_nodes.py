@@ -150,6 +150,6 @@ def start_kwok(supervisor: Supervisor, program: Path, kubeconfig: Path) -> None:
             f"--config={file}",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             f"--server-address=127.0.0.1:{port}",
-            "--node-lease-duration-seconds=40",
+            "--node-lease-duration-seconds=160",
         ],
     )

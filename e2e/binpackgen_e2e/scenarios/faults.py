@@ -114,7 +114,7 @@ def _survive(
     submitted = _Submitted({name: one.pods for name, one in zip(names, order, strict=True)}, tuple(items))
     killed = programs(context.plan)
     with context.clean_slate():
-        ledger, since = context.ledger(), context.recorder.now()[1]
+        ledger, (present, since) = context.ledger(), context.recorder.now()
         found = []
         parts = len(killed) + 1
         for index, program in enumerate(killed):
@@ -132,10 +132,10 @@ def _survive(
             above("hit rate after the last restart", after.golden().preferred_hit_rate.rate, HIT_RATE),
             # a backlog is bound at once, and what the API server was told first may have been decided last
             told("hit rate, all the time", ledger.golden().preferred_hit_rate.rate, "share"),
-            *_limits_kept(context, changes),
+            *_limits_kept(context, (*present, *changes)),
         )
     evidence = tuple(map(_sentence, found))
-    return measures, (*evidence, *lost, *_breach_evidence(context, changes))
+    return measures, (*evidence, *lost, *_breach_evidence(context, (*present, *changes)))
 
 
 def _sentence(fault: _Fault) -> str:
@@ -326,12 +326,12 @@ def _limits_kept(context: Context, changes: Sequence[Change]) -> Iterator[Measur
 
 
 def _breaches(context: Context, changes: Sequence[Change]) -> dict[str, list[Breach]]:
-    plan, whole = context.plan, context.recorder.changes()
-    found = {"nodes overcommitted": overcommitted(whole)}
+    plan = context.plan
+    found = {"nodes overcommitted": overcommitted(changes)}
     if plan.queues:
         found["quotas exceeded"] = quota_breaches(plan, changes)
     if plan.cap is not None:
-        found[_HEADROOM] = headroom_breaches(plan, whole)
+        found[_HEADROOM] = headroom_breaches(plan, changes)
     return found
 
 

@@ -27,7 +27,7 @@ RUN_FOR = "1s"
 #: Pods that declare nothing, beside the jobs.
 UNDECLARED = 5
 #: Seconds until all pods must be bound, beyond one for every ten pods.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def lacks(plan: Plan) -> str:

@@ -168,7 +168,7 @@ def _plain(context: Context, tiers: _Tiers, stage: _Stage) -> _Part:
     first, then = _arrivals(context, stage, (tiers.first.name, tiers.high.name), residents, tiers.low.name)
     arrivals = [*first, *then]
     with context.clean_slate():
-        ledger, since = context.ledger(), context.recorder.now()[1]
+        ledger, (present, since) = context.ledger(), context.recorder.now()
         _settle(context, residents)
         ledger.read()
         before = packing_map("preemption: full of lower tiers", ledger)
@@ -192,7 +192,7 @@ def _plain(context: Context, tiers: _Tiers, stage: _Stage) -> _Part:
         none_of("pods evicted above the lowest tier", len(between)),
         none_of("pods evicted of the arrivals' tiers or higher", len(equal)),
         none_of("pods evicted without mark and grace period", len(ungraceful)),
-        none_of("nodes overcommitted", len(overcommitted(context.recorder.changes()))),
+        none_of("nodes overcommitted", len(overcommitted((*present, *context.recorder.changes(since))))),
     )
     return _Part(
         measures, tuple(_plain_evidence(tiers, stage, residents, arrivals, seen, ledger)), (before, after)
