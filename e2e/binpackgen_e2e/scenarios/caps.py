@@ -15,13 +15,13 @@ from binpackgen.targets.scheduler.configuration import has_cap_plugin
 from ..api import EVENT, NODE, Object
 from ..caps import left_on_nodes
 from ..context import Context, is_bound
+from ..control_profiles import UNCAPPED_SCHEDULER, uncapped
 from ..diagnosis import scheduler_says
 from ..invariants import headroom_breaches
 from ..maps import packing_map
 from ..nodes import amounts
 from ..outcome import Measure, Outcome
 from ..placing import until_bound, until_quiet
-from ..control_profiles import UNCAPPED_SCHEDULER, uncapped
 from ..work import mix
 from ..workloads import SUBMISSION
 from .scenario import Scenario, all_of, none_of, told

@@ -12,8 +12,8 @@ from binpackgen.plan.model import Plan, PodGroup
 
 from ..api import Object
 from ..context import Context, is_bound
-from ..outcome import Measure, Outcome
 from ..control_profiles import SAMPLING_SCHEDULER
+from ..outcome import Measure, Outcome
 from ..work import lower_bound
 from ..workloads import SUBMISSION, Manifest, pod_templates
 from .scenario import HIT_RATE, Scenario, above, at_most, told
