@@ -87,8 +87,9 @@ def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path, number: sign
     undone = tmp_path / "undone"
     script = textwrap.dedent(
         f"""
-        import sys, time
+        import signal, sys, time
         from binpackgen_e2e.processes.supervisor import Supervisor
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         with Supervisor() as supervisor:
             process = supervisor.start("stubborn", [sys.executable, "-c", {STUBBORN!r}])
             while "up" not in process.last_lines():
