@@ -32,6 +32,7 @@ RUNS: list[tuple[str, str, tuple[str, ...]]] = [
     ("tests/e2e/profiles/jobset.yaml", "1.37", ("jobset",)),
     ("tests/e2e/profiles/caps-curve.yaml", "1.37", ("caps",)),
     ("tests/e2e/profiles/caps-filter.yaml", "1.37", ("caps",)),
+    ("tests/e2e/profiles/queueing.yaml", "1.37", ("queueing",)),
 ]
 
 

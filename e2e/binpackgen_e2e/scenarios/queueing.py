@@ -40,8 +40,9 @@ from ..queued_work import (
 from ..workloads import SUBMISSION
 from .scenario import Scenario, all_of, at_most, none_of, told
 
-#: Jobs of the first part, and the seconds in which all must be bound.
-JOBS, WITHIN = 1000, 30.0
+#: Jobs of the first part, and the seconds in which all must be bound. They cost about 70 seconds of CPU, most of it the
+#: API server's: what is left of the bar on a larger machine says what the queues can do.
+JOBS, WITHIN = 1000, 120.0
 #: Most jobs that use up a flavor, and those that ask for more than there is.
 MOST_JOBS, BEYOND = 60, 2
 #: Seconds in which an owner must have its own back from a borrower.
