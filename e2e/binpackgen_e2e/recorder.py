@@ -11,8 +11,8 @@ from binpackgen.metrics.changes import Change
 
 from .api import Api, Kind, Object
 
-#: Kind name, namespace, name.
-Key = tuple[str, str, str]
+#: Namespace and name.
+Key = tuple[str, str]
 
 
 class Recorder:
@@ -24,7 +24,7 @@ class Recorder:
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._changes: list[Change] = []
-        self._objects: dict[Key, Object] = {}
+        self._objects: dict[str, dict[Key, Object]] = {}
         self._failed: list[BaseException] = []
         for kind in kinds:
             items, version = api.snapshot(kind)
@@ -48,13 +48,14 @@ class Recorder:
 
     def _take(self, change: Change) -> None:
         metadata = change.object["metadata"]
-        key = (change.kind, metadata.get("namespace", ""), metadata["name"])
+        key = (metadata.get("namespace", ""), metadata["name"])
         with self._changed:
             self._changes.append(change)
+            objects = self._objects.setdefault(change.kind, {})
             if change.type == "DELETED":
-                self._objects.pop(key, None)
+                objects.pop(key, None)
             else:
-                self._objects[key] = dict(change.object)
+                objects[key] = dict(change.object)
             self._changed.notify_all()
 
     def changes(self, since: int = 0) -> list[Change]:
@@ -76,7 +77,8 @@ class Recorder:
         with self._changed:
             added = [
                 Change(int(item["metadata"]["resourceVersion"]), time.time(), "ADDED", kind, item)
-                for (kind, _, _), item in self._objects.items()
+                for kind, objects in self._objects.items()
+                for item in objects.values()
             ]
             position = len(self._changes)
         return sorted(added, key=lambda change: change.version), position
@@ -84,7 +86,7 @@ class Recorder:
     def objects(self, kind: Kind) -> list[Object]:
         """What is there now."""
         with self._changed:
-            return [item for (name, _, _), item in self._objects.items() if name == kind.name]
+            return list(self._objects.get(kind.name, {}).values())
 
     def until(
         self,

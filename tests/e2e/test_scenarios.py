@@ -50,11 +50,29 @@ def e2e(folder: Path, profile: str, *arguments: str) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    if done.returncode != 0:
+        pytest.fail(f"exit {done.returncode}\n{_missed(reports[0])}\n{done.stderr[-4000:]}", pytrace=False)
     assert all(report.stat().st_size > 0 for report in reports)
     assert list(folder.glob("binpackgen-e2e-*")) == [], "a run that passed leaves no folder behind"
     report: dict[str, Any] = json.loads(reports[0].read_text())
     return report
+
+
+def _missed(report: Path) -> str:
+    """What the scenarios that did not pass found; the whole of a report would bury it."""
+    if not report.exists():
+        return "no report was written"
+    failed = [one for one in json.loads(report.read_text())["scenarios"] if not one["passed"]]
+    return "\n".join(
+        line
+        for one in failed
+        for line in (
+            f"{one['scenario']} did not pass: {one.get('error') or 'a bar was missed'}",
+            *(f"  {measure}" for measure in one["measures"] if measure.get("holds") is False),
+            *(f"  control: {measure}" for measure in (one.get("control") or {}).get("measures", ())),
+            *(f"  {sentence}" for sentence in one["evidence"]),
+        )
+    )
 
 
 @pytest.mark.timeout(900)

@@ -29,8 +29,9 @@ from .scenario import HIT_RATE, Scenario, above, all_of, none_of, told
 LOAD, MOST_PODS = 1.3, 150
 #: Seconds that a program is down, and that one is while the control looks on.
 DOWN, CONTROL = 2.0, 6.0
-#: How long pods run, and a main pod of a JobSet once all the others have ended.
-RUN_TIMES, MAIN_RUNS = ("2s", "4s", "6s"), "0.2s"
+#: How long pods run, and one that runs until it is told to end: a main pod of a JobSet once all the others have ended,
+#: and every pod of the arrivals after the last restart.
+RUN_TIMES, STILL_RUNS = ("2s", "4s", "6s"), "0.2s"
 #: Seconds until pods of a batch are bound, and until everything has ended.
 PATIENCE, END = 60.0, 120.0
 #: Seconds until a pod is bound after a restart, if there is one.
@@ -109,21 +110,22 @@ def _survive(
     context: Context, faults: Faults, order: Sequence[Manifest]
 ) -> tuple[tuple[Measure, ...], tuple[str, ...]]:
     names = [f"{manifest.name}-{index}" for index, manifest in enumerate(order)]
-    times = [context.random().choice(RUN_TIMES) for _ in order]
+    killed = programs(context.plan)
+    parts = len(killed) + 1
+    until_last = len(order) * len(killed) // parts
+    times = [context.random().choice(RUN_TIMES) if index < until_last else "" for index in range(len(order))]
     items = [_instance(*one) for one in zip(order, names, times, strict=True)]
     submitted = _Submitted({name: one.pods for name, one in zip(names, order, strict=True)}, tuple(items))
-    killed = programs(context.plan)
     with context.clean_slate():
         ledger, (present, since) = context.ledger(), context.recorder.now()
         found = []
-        parts = len(killed) + 1
         for index, program in enumerate(killed):
             batch = items[len(items) * index // parts : len(items) * (index + 1) // parts]
             found.append(_fault(context, faults, program, batch, since))
-        last = items[len(items) * len(killed) // parts :]
-        after = _one_by_one(context, last)
-        context.progress.step("waiting for all jobs to end")
-        lost = _until_ended(context, submitted)
+        # who is on its way out, and when the scheduler hears of it, would settle where the last ones go
+        _until_ended(context, submitted, items[:until_last])
+        after = _one_by_one(context, items[until_last:])
+        lost = _until_ended(context, submitted, items)
         ledger.read()
         after.read()
         changes = context.recorder.changes(since)
@@ -152,10 +154,10 @@ def _sentence(fault: _Fault) -> str:
 
 
 def _instance(manifest: Manifest, name: str, run_for: str) -> Object:
-    """A submission whose pods end by themselves, but for those with which a JobSet ends."""
+    """A submission whose pods end by themselves, but for those with which a JobSet ends; none of them without a time."""
     body = manifest.instance(name, run_for=run_for)
     for replicated in body["spec"].get("replicatedJobs") or ():
-        if replicated["name"] in _main(body):
+        if run_for and replicated["name"] in _main(body):
             del replicated["template"]["spec"]["template"]["metadata"]["annotations"][RUN_FOR]
     return body
 
@@ -242,45 +244,50 @@ def _create(context: Context, item: Object) -> None:
             return
 
 
-def _until_ended(context: Context, submitted: _Submitted) -> tuple[str, ...]:
-    """Wait until every submission has ended, or its time is over; answers what has not."""
-    waiting = {item["metadata"]["name"]: item for item in submitted.items if _main(item)}
+def _until_ended(context: Context, submitted: _Submitted, items: Sequence[Object]) -> tuple[str, ...]:
+    """Wait until these submissions have ended, or their time is over; answers what has not."""
+    context.progress.step("waiting for jobs to end")
 
     def open_() -> list[str]:
-        _end_mains(context, submitted, waiting)
+        for item in items:
+            _let_end(context, submitted, item)
         done = {
             item["metadata"]["name"]
             for kind in (JOB, JOB_SET)
             for item in context.api.all(kind)
             if _has(item, "Complete", "Completed", "Failed")
         }
-        return [item["metadata"]["name"] for item in submitted.items if item["metadata"]["name"] not in done]
+        return [item["metadata"]["name"] for item in items if item["metadata"]["name"] not in done]
 
     end = time.monotonic() + END
-    total = len(submitted.items)
     context.recorder.until(
         "all jobs ended",
         lambda: not open_() or time.monotonic() > end,
         2 * END,
-        lambda: context.progress.count(total - len(open_()), total, "jobs ended"),
+        lambda: context.progress.count(len(items) - len(open_()), len(items), "jobs ended"),
     )
     return tuple(f"{name} has not ended" for name in open_()[:5])
 
 
-def _end_mains(context: Context, submitted: _Submitted, waiting: dict[str, Object]) -> None:
-    """Let the main pods of JobSets end whose other pods have succeeded, as a master does that waits for its workers."""
-    for name, item in tuple(waiting.items()):
-        pods = context.pods({name})
-        main = [pod for pod in pods if pod["metadata"]["labels"].get(_REPLICATED) in _main(item)]
-        others = [pod for pod in pods if pod not in main]
-        if len(pods) < submitted.pods[name] or not all(map(is_bound, main)):
-            continue
-        if all(pod.get("status", {}).get("phase") == "Succeeded" for pod in others):
-            for pod in main:
-                metadata = pod["metadata"]
-                change = {"metadata": {"annotations": {RUN_FOR: MAIN_RUNS}}}
+def _let_end(context: Context, submitted: _Submitted, item: Object) -> None:
+    """Let pods end that run without a time; of a JobSet the main ones last, as a master does that waits for its workers."""
+    name = item["metadata"]["name"]
+    pods = context.pods({name})
+    main = [pod for pod in pods if pod["metadata"]["labels"].get(_REPLICATED) in _main(item)]
+    others = [pod for pod in pods if pod not in main]
+    have_ended = len(pods) == submitted.pods[name] and all(
+        pod.get("status", {}).get("phase") == "Succeeded" for pod in others
+    )
+    for pod in [*others, *(main if have_ended else ())]:
+        metadata = pod["metadata"]
+        if is_bound(pod) and RUN_FOR not in (metadata.get("annotations") or {}):
+            change = {"metadata": {"annotations": {RUN_FOR: STILL_RUNS}}}
+            try:
                 context.api.patch(POD, metadata["name"], change, metadata["namespace"])
-            del waiting[name]
+            except ApiError as error:
+                # it is gone already, with its JobSet
+                if error.status != 404:
+                    raise
 
 
 def _nothing_lost(context: Context, submitted: _Submitted, changes: Sequence[Change]) -> Iterator[Measure]:
