@@ -19,7 +19,7 @@ from binpackgen.simulate.configuration import read_profiles
 from binpackgen.simulate.model import SchedulerProfile
 from binpackgen.targets.scheduler.configuration import CAP_PLUGIN, scheduler_configuration
 
-from .api import JOB, JOB_SET, POD, WORKLOAD, Api, Object
+from .api import EVENT, JOB, JOB_SET, POD, WORKLOAD, Api, Object
 from .processes.attempts import last_before
 from .recorder import Recorder
 from .report.progress import Progress
@@ -170,6 +170,10 @@ class Context:
             if pod["metadata"]["namespace"] != "kube-system"
             and (wanted is None or (pod["metadata"].get("labels") or {}).get(SUBMISSION) in wanted)
         ]
+
+    def events(self) -> list[Object]:
+        """Events as they are now: no change that a scenario judges, and too many to watch."""
+        return self.api.all(EVENT)
 
     def clean(self) -> None:
         """Delete all jobs and pods outside kube-system, and wait until they are gone; asked again where it takes long."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from binpackgen.metrics.changes import Change
@@ -13,7 +13,6 @@ from binpackgen.targets.taints import taint_object
 
 from .api import Object
 from .nodes import MOST_PODS
-from .processes.simulated_nodes import WINDS_DOWN
 from .workloads import SUBMISSION
 
 #: Labels of the pods, too: whose they are and on which flavor.
@@ -190,10 +189,12 @@ def rivals(plan: Plan, most_jobs: int) -> Rivals | None:
     return max(found, key=lambda one: (one.share, one.idle), default=None)
 
 
-def job(plan: Plan, piece: Piece, name: str, *, queued: bool = True, winds_down: str = "") -> Object:
+def job(
+    plan: Plan, piece: Piece, name: str, *, queued: bool = True, annotations: Mapping[str, str] | None = None
+) -> Object:
     """A Job of a piece under `name`; one that is not queued starts at once, with what Kueue would have given it.
 
-    Its pods take `winds_down` (a Go duration) to end once they are told to, where that is given.
+    `annotations` are those of its pods.
     """
     labels = {
         SUBMISSION: name,
@@ -222,7 +223,7 @@ def job(plan: Plan, piece: Piece, name: str, *, queued: bool = True, winds_down:
             "template": {
                 "metadata": {
                     "labels": labels,
-                    **({"annotations": {WINDS_DOWN: winds_down}} if winds_down else {}),
+                    **({"annotations": dict(annotations)} if annotations else {}),
                 },
                 "spec": {
                     "schedulerName": plan.scheduler.name,

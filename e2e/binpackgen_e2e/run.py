@@ -11,7 +11,7 @@ from binpackgen.errors import BinpackgenError
 from binpackgen.plan.model import Plan
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
 
-from .api import EVENT, JOB, NODE, POD, WORKLOAD
+from .api import JOB, NODE, POD, WORKLOAD
 from .binaries import versions
 from .caps import scheduler_program
 from .context import Context, context
@@ -28,7 +28,7 @@ from .report.progress import Progress
 from .scenarios.catalogue import SCENARIOS
 from .scenarios.scenario import Scenario
 
-WATCHED = (NODE, POD, JOB, WORKLOAD, EVENT)
+WATCHED = (NODE, POD, JOB, WORKLOAD)
 
 
 def chosen_scenarios(names: Sequence[str], plan: Plan, backend: str) -> tuple[Scenario, ...]:

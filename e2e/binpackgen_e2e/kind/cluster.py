@@ -18,7 +18,7 @@ from binpackgen.errors import BinpackgenError
 from binpackgen.plan.model import Plan
 from binpackgen.targets.scheduler.configuration import DEFAULT_SCHEDULER
 
-from ..api import DEFINITION, EVENT, JOB, NODE, POD, Api, Object, wait_for
+from ..api import DEFINITION, JOB, NODE, POD, Api, Object, wait_for
 from ..binaries import binary, crds, kubectl
 from ..context import Context
 from ..deploy import deploy
@@ -113,7 +113,7 @@ def kind_cluster(
         wait_for("the custom resources", lambda: _all_established(api), _DEVICES)
         deploy(compilation, api, kubectl(), kubeconfig, supervisor.folder, volumes=False)
         wait_for("devices on the nodes", lambda: _shows_devices(api, plan), _DEVICES)
-        recorder = Recorder(api, (NODE, POD, JOB, EVENT), lambda: None)
+        recorder = Recorder(api, (NODE, POD, JOB), lambda: None)
         try:
             jobs = light(manifests(compilation), scales(plan, api.all(NODE)), WORKLOAD_IMAGE)
             yield Context(compilation, KindCluster(api, name), recorder, progress, None, options.seed, jobs)

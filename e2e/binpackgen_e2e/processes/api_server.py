@@ -78,6 +78,8 @@ class ApiServer:
                 f"--service-account-signing-key-file={self.account_key}",
                 "--service-cluster-ip-range=10.0.0.0/16",
                 "--endpoint-reconciler-type=none",
+                # one tenant: nobody to be fair to
+                "--enable-priority-and-fairness=false",
                 "--max-requests-inflight=2000",
                 "--max-mutating-requests-inflight=1000",
                 # a namespace's jobs are deleted side by side and not one by one

@@ -13,6 +13,8 @@ from .supervisor import Supervisor, free_ports
 RUN_FOR = "binpackgen.dev/run-for"
 #: Annotation of a pod: how long it takes to end once it is told to, as a Go duration, and what that is without it.
 WINDS_DOWN, WINDS_DOWN_MILLISECONDS = "binpackgen.dev/winds-down", 400
+#: Annotation of a pod: how long it takes to start on its node, as a Go duration. Without it, it runs at once.
+STARTS_AFTER = "binpackgen.dev/starts-after"
 
 _ALIVE = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 
@@ -105,7 +107,15 @@ STAGES: tuple[dict[str, Any], ...] = (
         {"statusTemplate": _NODE_IS_READY},
         kind="Node",
     ),
-    _stage("pod-starts", [_ALIVE, _phase("Pending")], {"statusTemplate": _RUNNING}),
+    _stage(
+        "pod-starts",
+        [_ALIVE, _phase("Pending")],
+        {"statusTemplate": _RUNNING},
+        delay={
+            "durationMilliseconds": 0,
+            "durationFrom": {"expressionFrom": f'.metadata.annotations["{STARTS_AFTER}"]'},
+        },
+    ),
     _stage(
         "pod-succeeds",
         [

@@ -12,7 +12,7 @@ from binpackgen.plan.pools import cpu_text, memory_text
 from binpackgen.report.packing_map import PackingMap
 from binpackgen.targets.scheduler.configuration import has_cap_plugin
 
-from ..api import EVENT, NODE, Object
+from ..api import NODE, Object
 from ..caps import left_on_nodes
 from ..context import Context, is_bound
 from ..control_profiles import UNCAPPED_SCHEDULER, uncapped
@@ -147,7 +147,7 @@ def _press(context: Context, scheduler: str | None, who: str) -> Pressed:
         changes = context.recorder.changes(since)
         ledger.read()
         result = packing_map(who, ledger)
-        events = context.recorder.objects(EVENT)
+        events = context.events()
         refused = [
             said for pod in context.pods() if not is_bound(pod) and (said := scheduler_says(pod, events))
         ]
@@ -247,7 +247,7 @@ def _whole_nodes(context: Context, cap: Cap) -> tuple[list[Measure], list[str]]:
         wanted = len(whole) if cap.exempt_whole_node else 0
         until_quiet(context, [*whole, *partial], wanted + len(partial), QUIET, PATIENCE)
         pods = {pod["metadata"]["name"]: pod for pod in context.pods([*whole, *partial])}
-        events = context.recorder.objects(EVENT)
+        events = context.events()
         changes = context.recorder.changes(since)
     bound = sum(is_bound(pods[name]) for name in whole)
     leaving = sum(is_bound(pods[name]) for name in partial)

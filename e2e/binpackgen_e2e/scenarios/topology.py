@@ -17,7 +17,7 @@ from binpackgen.plan.model import Plan, PlannedJob, PodGroup
 from binpackgen.report.packing_map import PackingMap
 from binpackgen.rules.workloads.unknown_gpu_type import UnknownGpuType
 
-from ..api import EVENT, NODE, RESOURCE_FLAVOR, WORKLOAD, Object
+from ..api import NODE, RESOURCE_FLAVOR, WORKLOAD, Object
 from ..context import Context, is_bound
 from ..diagnosis import diagnose_pod, diagnose_workload, kueue_says, scheduler_says
 from ..maps import packing_map
@@ -247,13 +247,13 @@ def _forced_on_scheduler(context: Context, manifest: Manifest, right: str, wrong
 
     def told_off() -> Object | None:
         for pod in context.pods([name]):
-            if _asks_for(pod, context, wrong) and scheduler_says(pod, context.recorder.objects(EVENT)):
+            if _asks_for(pod, context, wrong) and scheduler_says(pod, context.events()):
                 return pod
         return None
 
     context.recorder.until(f"the scheduler's word on {name}", lambda: told_off() is not None, VERDICT)
     pod = told_off()
-    return diagnose_pod(pod, context.recorder.objects(NODE), context.recorder.objects(EVENT)) if pod else ""
+    return diagnose_pod(pod, context.recorder.objects(NODE), context.events()) if pod else ""
 
 
 def _forced_on_kueue(context: Context, manifest: Manifest, right: str, wrong: str) -> str:

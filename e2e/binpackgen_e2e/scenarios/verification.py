@@ -11,7 +11,7 @@ from binpackgen.plan.pools import NO_GPU
 from binpackgen.report.packing_map import PackingMap
 from binpackgen.targets.scheduler.configuration import CAP_PLUGIN
 
-from ..api import EVENT, NODE
+from ..api import NODE
 from ..context import Context, is_bound
 from ..maps import packing_map
 from ..outcome import Measure, Outcome
@@ -224,7 +224,7 @@ def _events(context: Context, since: int) -> tuple[tuple[Measure, ...], tuple[st
     def events() -> dict[str, str]:
         return {
             event["involvedObject"].get("uid", ""): event["message"]
-            for event in context.recorder.objects(EVENT)
+            for event in context.events()
             if event.get("reason") == "Scheduled"
         }
 
