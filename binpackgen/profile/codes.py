@@ -1,4 +1,4 @@
-"""The catalogue of findings about a profile's text and shape, before any rule looks at its meaning."""
+"""The catalogue of findings about what is read, profiles and workloads, before any rule looks at a meaning."""
 
 from __future__ import annotations
 
@@ -87,6 +87,49 @@ LAYER = InputCode(
     "A file named by `extends` is missing, extends itself in a circle, or cannot be merged.",
 )
 
+# ---- workloads: traces and dumps of objects, for commands that simulate
+
+UNREADABLE_WORKLOAD = InputCode(
+    "BP020",
+    "unreadable-workload",
+    "The file cannot be read to its end: it is missing, cut short, or not what its name says.",
+)
+MISSING_COLUMN = InputCode(
+    "BP021", "missing-column", "A list lacks a column that it must have, or has one twice."
+)
+BAD_ROW = InputCode(
+    "BP022",
+    "bad-workload-value",
+    "A value is no number, negative, or beyond what any machine has, or a row has not as many fields as the header. "
+    "Rows are not skipped: a workload without them would be another one.",
+)
+UNKNOWN_GPU_TYPE = InputCode(
+    "BP023", "unknown-gpu-model", "Pods ask for a GPU model that no node of the list has."
+)
+DUPLICATE_NAME = InputCode("BP024", "duplicate-workload-name", "Two nodes, or two pods, have the same name.")
+FITS_NOWHERE = InputCode(
+    "BP025",
+    "fits-no-node",
+    "Pods of a shape fit on no node even when it is empty. They wait for ever, or are turned away.",
+)
+NO_NODES = InputCode("BP026", "no-nodes", "There is no node to place anything on.")
+UNMODELED = InputCode(
+    "BP027",
+    "unmodeled-object",
+    "An object uses something that would change the scheduler's decisions and is not in the model.",
+)
+NO_PODS = InputCode("BP028", "no-pods", "There is nothing to place.")
+UNKNOWN_REFERENCE = InputCode(
+    "BP029",
+    "unknown-workload-reference",
+    "An object names a priority class or a queue that is not among the objects, so its rank is not known.",
+)
+ASSUMED = InputCode(
+    "BP030",
+    "assumed",
+    "Something that the objects do not tell is taken for granted, since simulating without it says more than refusing.",
+)
+
 INPUT_CODES = (
     UNREADABLE,
     SYNTAX,
@@ -98,4 +141,15 @@ INPUT_CODES = (
     WRONG_TYPE,
     INVALID_VALUE,
     LAYER,
+    UNREADABLE_WORKLOAD,
+    MISSING_COLUMN,
+    BAD_ROW,
+    UNKNOWN_GPU_TYPE,
+    DUPLICATE_NAME,
+    FITS_NOWHERE,
+    NO_NODES,
+    UNMODELED,
+    NO_PODS,
+    UNKNOWN_REFERENCE,
+    ASSUMED,
 )
