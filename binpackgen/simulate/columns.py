@@ -1,86 +1,88 @@
 """What a node's own state makes of it for every pod shape: resources, whether they fit and how they score.
 
-    columns = Columns(state, profile, shapes, kinds, base)
-    columns.of(node)                 one total a shape, -1 where a pod of it does not fit
+    columns = Columns(tables)
+    columns.add(shape, node)         a pod more, and what comes of it
+    columns.of(node)                 one total a shape, negative where a pod of it does not fit
 
-The arithmetic of `filters` and `scores` on arrays of doubles, which hold all integers that occur (see
-engine.LARGEST_AMOUNT); the balance of resources is a double there too, computed in the same order. Arrays of a
-few hundred numbers cost what their calls cost, so the code counts calls.
+The arithmetic of `filters` and `scores` on arrays of doubles; the balance of resources is a double there too,
+and computed in the same order. Arrays of a few hundred numbers cost what their calls cost, so calls are counted.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scheduler.arithmetic import MAX_NODE_SCORE, balance, shape_score
-from .filters import is_ignored
-from .model import DEFAULT_REQUESTS, ClusterState, PodShape, SchedulerProfile, is_counted, is_scalar
+from ..scheduler.arithmetic import MAX_NODE_SCORE, balance
+from .arrays import Bools, Floats, Tables
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+#: Whole numbers, as narrow as they can be.
+Totals = NDArray[Any]
 
-
-#: Totals that are remembered for states that come again: 64 MiB.
+#: Totals that are remembered for states that come again: 64 MiB or less.
 KNOWN_TOTALS = 8 * 1024 * 1024
 
 
 class Columns:
-    """The totals of all shapes, node by node.
+    """The totals of all shapes, node by node, without what is normalized over the feasible nodes.
 
-    `kinds` gives each node's class, `base` the part of its totals that placements do not change, by class and
-    shape, -1 where labels or taints forbid the node.
+    A node that a shape must not take has the total `forbidden`, so low that no bonus makes it feasible. Columns
+    are shared: they must not be written to.
     """
 
-    def __init__(
-        self,
-        cluster: ClusterState,
-        profile: SchedulerProfile,
-        shapes: Sequence[PodShape],
-        kinds: Ints,
-        base: Ints,
-    ) -> None:
-        self._kinds = kinds.tolist()
-        self._base = [np.array(row, np.float64) for row in base]
-        self._forbidden = [row if row.any() else None for row in base < 0]
-        self._room = _Room(cluster, profile, shapes)
-        self._scores: list[tuple[_Fit | _Balance, int]] = []
-        if weight := profile.weights.get("NodeResourcesFit"):
-            self._scores.append((_Fit(cluster, profile, shapes), weight))
-        if weight := profile.weights.get("NodeResourcesBalancedAllocation"):
-            self._scores.append((_Balance(cluster, profile, shapes), weight))
-        looks: dict[object, int] = {}
-        self._looks = [
-            looks.setdefault((kind, frozenset(node.allocatable.items())), len(looks))
-            for kind, node in zip(self._kinds, cluster.nodes, strict=True)
-        ]
-        self._known: dict[tuple[int, bytes], Floats] = {}
-        # one row a node holds what all parts keep of it, so that a placement is one addition
-        parts = [self._room.table, *(score.table for score, _ in self._scores)]
-        self._rows = np.concatenate([part.rows for part in parts], axis=1)
-        self._changes = np.concatenate([part.changes for part in parts], axis=1)
-        first = 0
-        for part in parts:
-            last = first + part.rows.shape[1]
-            part.look_at(self._rows[:, first:last])
-            first = last
+    def __init__(self, tables: Tables) -> None:
+        self.forbidden = -tables.largest_total - 1
+        #: The narrowest type that holds every total: a search goes through all nodes of a shape.
+        self.narrow = np.min_scalar_type(self.forbidden)
+        rows, changes = tables.start.copy(), tables.changes.copy()
+        if tables.strategy == "LeastAllocated":
+            # what is left of resources instead of what is used
+            capacity = tables.capacity[:, : tables.fit.stop - tables.fit.start]
+            rows[:, tables.fit] = MAX_NODE_SCORE * capacity - rows[:, tables.fit]
+            changes[:, tables.fit] *= -1.0
+        self._models = tables.models.tolist()
+        self._known: dict[tuple[int, bytes], Totals] = {}
+        self._classes = tables.classes.tolist()
+        base = np.maximum(tables.base, 0).astype(np.float64)
+        self._base = [row if row.any() else None for row in base]
+        never = tables.base < 0
+        self._never = [row if row.any() else None for row in never]
+        needs = tables.needs.T.tolist()
+        self._demands = [_Demand(column) for column in needs]
+        self._scores = _Scores(tables, changes)
+        self._changes, self._first = list(changes), tables.fit.start
+        self._keep(rows)
 
-    def add(self, shape: int, node: int) -> None:
+    def _keep(self, rows: Floats) -> None:
+        self._rows, self._row_of, self._scored = rows, list(rows), list(rows[:, self._first :, None])
+
+    def copy(self) -> Self:
+        """The same state, to go on by itself."""
+        other = copy.copy(self)
+        other._keep(self._rows.copy())
+        return other
+
+    def add(self, shape: int, node: int) -> Totals:
         """Count a pod in."""
-        self._rows[node] += self._changes[shape]
+        row = self._row_of[node]
+        row += self._changes[shape]
+        return self.of(node)
 
-    def remove(self, shape: int, node: int) -> None:
+    def remove(self, shape: int, node: int) -> Totals:
         """Count a pod out."""
-        self._rows[node] -= self._changes[shape]
+        row = self._row_of[node]
+        row -= self._changes[shape]
+        return self.of(node)
 
-    def of(self, node: int) -> Floats:
-        """Totals without the normalized plugins, by shape; -1 where the node is not feasible."""
+    def of(self, node: int) -> Totals:
+        """The node's totals, by shape."""
         # nodes of a kind come by the same states again and again
-        state = (self._looks[node], self._rows[node].tobytes())
+        state = (self._models[node], self._row_of[node].tobytes())
         column = self._known.get(state)
         if column is None:
             if len(self._known) * len(self._changes) > KNOWN_TOTALS:
@@ -88,72 +90,36 @@ class Columns:
             column = self._known[state] = self._fresh(node)
         return column
 
-    def _fresh(self, node: int) -> Floats:
-        kind = self._kinds[node]
-        totals: Floats = self._base[kind].copy()
-        for score, weight in self._scores:
-            own = score.of(node)
-            totals += own if weight == 1 else own * weight
-        lacking = self._room.lacks(node)
-        forbidden = self._forbidden[kind]
-        if forbidden is not None:
-            np.putmask(totals, forbidden, -1.0)
-        if lacking is not None:
-            np.putmask(totals, lacking, -1.0)
-        return totals
-
-
-class _Table:
-    """Numbers by node and what a pod of each shape adds to them. `node[i]` has an axis for the shapes."""
-
-    def __init__(self, rows: list[list[float]], changes: list[list[float]], width: int) -> None:
-        self.rows = np.array(rows, np.float64).reshape(len(rows), width)
-        self.changes = np.array(changes, np.float64).reshape(len(changes), width)
-        self.node: list[Floats] = []
-
-    def look_at(self, rows: Floats) -> None:
-        """From now on the numbers are kept in `rows`."""
-        self.node = list(rows[:, :, None])
-
-
-class _Room:
-    """NodeResourcesFit as a filter, and the number of pods."""
-
-    def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
-        requested = {resource for pod in shapes for resource, amount in pod.requests.items() if amount > 0}
-        names = sorted(name for name in requested if not is_ignored(name, profile))
-        wanted = [[float(pod.requests.get(name, 0)) for name in names] + [1.0] for pod in shapes]
-        free: list[list[float]] = []
-        for node, taken, pods in zip(cluster.nodes, cluster.requested, cluster.pods, strict=True):
-            row: list[float] = [node.allocatable.get(name, 0) - taken.get(name, 0) for name in names]
-            free.append([*row, node.allocatable.get("pods", 0) - len(pods)])
-        changes = [[-amount for amount in row] for row in wanted]
-        self.table = _Table(free, changes, len(names) + 1)
-        if "NodeResourcesFit" not in profile.filters:
-            self.table.rows[:] = np.inf
-        self._demands = [_Demand([row[k] for row in wanted]) for k in range(len(names) + 1)]
-
-    def lacks(self, node: int) -> Bools | None:
-        """The shapes for which something is lacking; None if all fit."""
-        lacking: Bools | None = None
-        for demand, free in zip(self._demands, self.table.node[node][:, 0].tolist(), strict=True):
+    def _fresh(self, node: int) -> Totals:
+        kind = self._classes[node]
+        row = self._row_of[node].tolist()
+        lacking = self._never[kind]
+        for demand, free in zip(self._demands, row, strict=False):
             over = demand.beyond(free)
             if over is not None:
                 lacking = over if lacking is None else lacking | over
-        return lacking
+        totals = self._scores.of(node, self._scored[node], row)
+        base = self._base[kind]
+        if base is not None:
+            totals += base
+        # none is negative, so that cutting the fraction off is rounding down
+        column: Totals = totals.astype(self.narrow)
+        if lacking is not None:
+            np.putmask(column, lacking, self.forbidden)
+        return column
 
 
 class _Demand:
-    """What all shapes want of one resource. What is not requested is not looked at, however little is left."""
+    """What all shapes need of one resource. What is not requested is not looked at, however little is left."""
 
-    def __init__(self, wanted: list[float]) -> None:
-        self._steps = sorted({amount for amount in wanted if amount > 0})
+    def __init__(self, needed: list[float]) -> None:
+        self._steps = sorted({amount for amount in needed if amount > 0})
         rank = {amount: position for position, amount in enumerate(self._steps)}
-        self._ranks = np.array([rank.get(amount, -1) for amount in wanted], np.int64)
+        self._ranks = np.array([rank.get(amount, -1) for amount in needed], np.int64)
         self._over: dict[int, Bools] = {}
 
     def beyond(self, free: float) -> Bools | None:
-        """The shapes that want more than `free`, None if there are none."""
+        """The shapes that need more than `free`, None if there are none."""
         step = bisect.bisect_right(self._steps, free)
         if step == len(self._steps):
             return None
@@ -163,140 +129,133 @@ class _Demand:
         return over
 
 
-class _Resources:
-    """The resources of one score: wanted by shape, used and there by node, and which of them count where.
+class _Scores:
+    """NodeResourcesFit and NodeResourcesBalancedAllocation, weighted and added up; fractions are cut off later."""
 
-    `factor` times the amounts are kept. `masks` has 1 where a resource counts, by kind of node: it is there,
-    and a scalar one is requested.
-    """
+    def __init__(self, tables: Tables, changes: Floats) -> None:
+        fits = tables.fit.stop - tables.fit.start
+        self._fits, self._fit_weight, self._balance_weight = fits, tables.fit_weight, tables.balance_weight
+        self._is_gain, self._balance = tables.balance_is_gain, tables.balance
+        self._wanted = changes[:, tables.fit.start :].T.copy()
+        self._capacity = list(tables.capacity[:, :, None])
+        self._capacities = tables.capacity[:, fits:].tolist()
+        limits = [float(MAX_NODE_SCORE)] * fits + [1.0] * (len(self._wanted) - fits)
+        self._limits = np.array(limits, np.float64)[:, None]
+        #: Whether a share beyond its limits is only met where the pod does not fit.
+        self._is_bounded = tables.is_bounded
+        self._patterns = tables.patterns.tolist()
+        weights = tables.fit_weights
+        self._masks = [None if (mask > 0).all() else (mask.T > 0).astype(np.float64) for mask in weights]
+        self._weights = weights.max(axis=(0, 1), initial=0.0)
+        self._divisors = np.maximum(weights.sum(axis=2), 1.0)
+        self._is_least = tables.strategy == "LeastAllocated"
+        self._fit: Callable[[Floats, int], Floats] = self._share
+        if tables.strategy == "RequestedToCapacityRatio":
+            self._fit = self._ratio
+            self._prepare_ratio(tables)
+        self._balanced = [mask.T.astype(np.float64) for mask in tables.balanced]
+        self._pairs = [len(mask) == 2 and bool(mask.all()) for mask in self._balanced]
+        weighted = tables.balance_weights.astype(np.float64)
+        self._balance_weights = None if (weighted == 1.0).all() else weighted
 
-    def __init__(
-        self,
-        cluster: ClusterState,
-        wanted: list[list[float]],
-        used: list[list[float]],
-        names: list[str],
-        factor: int = 1,
-    ) -> None:
-        width = len(names)
-        self.table = _Table(used, wanted, width)
-        self.table.rows *= factor
-        self.table.changes *= factor
-        self.wanted = self.table.changes.T.copy()
-        there = [[node.allocatable.get(name, 0) for name in names] for node in cluster.nodes]
-        capacity = np.array(there, np.float64).reshape(len(there), width)
-        self.capacity = list(np.maximum(capacity, 1.0)[:, :, None].copy())
-        counts = [[row[k] > 0 or not is_scalar(name) for row in wanted] for k, name in enumerate(names)]
-        asked = np.array(counts, bool).reshape(width, len(wanted))
-        kinds: dict[tuple[bool, ...], int] = {}
-        self.kinds = [kinds.setdefault(tuple(row), len(kinds)) for row in (capacity > 0).tolist()]
-        self.masks = [(asked & np.array(kind, bool)[:, None]).astype(np.float64) for kind in kinds]
+    def of(self, node: int, held: Floats, row: list[float]) -> Floats:
+        """The scores of all shapes on a node with this row; `held` is what it has of the scored resources."""
+        shares = self._wanted + held
+        shares /= self._capacity[node]
+        if not self._is_bounded:
+            np.minimum(shares, self._limits, out=shares)
+        pattern = self._patterns[node]
+        if not self._fit_weight:
+            return self._evenness(shares, pattern, node, row)
+        total = self._fit(shares[: self._fits], pattern)
+        if self._fit_weight == 1 and not self._balance_weight:
+            return total
+        np.floor(total, out=total)
+        if self._fit_weight != 1:
+            total *= self._fit_weight
+        if self._balance_weight:
+            total += self._evenness(shares[self._fits :], pattern, node, row)
+        return total
 
-
-class _Fit:
-    """NodeResourcesFit as a score."""
-
-    def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
-        self._strategy = profile.strategy
-        counted = [(name, weight) for name, weight in profile.resources if is_counted(name)]
-        names = [name for name, _ in counted]
-        self._weights = np.array([weight for _, weight in counted], np.float64)
-        wanted = [[float(_scoring(pod, name)) for name in names] for pod in shapes]
-        used = [
-            [float(_scored(cluster, index, name)) for name in names] for index in range(len(cluster.nodes))
-        ]
-        self._resources = _Resources(cluster, wanted, used, names, factor=MAX_NODE_SCORE)
-        self.table = self._resources.table
-        masks = self._resources.masks
-        self._masks = [None if mask.all() else mask for mask in masks]
-        self._divisors = [np.maximum(self._weights @ mask, 1.0) for mask in masks]
-        curve = [shape_score(profile.shape, u) if profile.shape else 0 for u in range(MAX_NODE_SCORE + 1)]
-        self._curve = np.array(curve, np.float64)
-
-    def of(self, node: int) -> Floats:
-        resources = self._resources
-        kind = resources.kinds[node]
-        mask = self._masks[kind]
-        shares = resources.wanted + self.table.node[node]
-        capacity = resources.capacity[node]
-        if self._strategy == "LeastAllocated":
-            np.subtract(capacity * MAX_NODE_SCORE, shares, out=shares)
-        shares /= capacity
+    def _share(self, shares: Floats, pattern: int) -> Floats:
+        """The score of MostAllocated and LeastAllocated."""
         np.floor(shares, out=shares)
-        if self._strategy == "LeastAllocated":
+        if self._is_least and not self._is_bounded:
             np.maximum(shares, 0.0, out=shares)
-        else:
-            np.minimum(shares, 100.0, out=shares)
-        if self._strategy == "RequestedToCapacityRatio":
-            shares = self._curve[shares.astype(np.intp)]
+        mask = self._masks[pattern]
         if mask is not None:
             shares *= mask
-        average: Floats = self._weights @ shares
-        if self._strategy == "RequestedToCapacityRatio":
-            return half_up_ratio(average, self._weights @ (shares > 0))
-        average /= self._divisors[kind]
-        return np.floor(average, out=average)
+        average: Floats = np.dot(self._weights, shares)
+        average /= self._divisors[pattern]
+        return average
 
+    def _prepare_ratio(self, tables: Tables) -> None:
+        """Of each use of each resource twice its weighted score and its weight, and twice its weight."""
+        fits, width = self._fits, MAX_NODE_SCORE + 1
+        self._parts = np.zeros((2, (fits + 1) * width))
+        for part, weight in enumerate(self._weights.tolist()):
+            here = slice(part * width, (part + 1) * width)
+            self._parts[0, here] = weight * (2.0 * tables.curve + (tables.curve > 0))
+            self._parts[1, here] = weight * 2.0 * (tables.curve > 0)
+        # what does not count is looked up where there are zeros only
+        place = np.arange(fits)[:, None] * width
+        self._places = [np.where(mask.T > 0, place, fits * width) for mask in tables.fit_weights]
+        # a pod that does not fit needs a place too
+        self._is_bounded = False
 
-def half_up_ratio(total: Floats, weights: Floats) -> Floats:
-    """`total` by `weights`, halves rounded up; 0 by 0 is 0. See arithmetic.weighted_half_up."""
-    return np.floor((2 * total + weights) / np.maximum(2 * weights, 1.0))
+    def _ratio(self, shares: Floats, pattern: int) -> Floats:
+        """The score of RequestedToCapacityRatio."""
+        places = shares.astype(np.intp)
+        places += self._places[pattern]
+        doubled, weights = np.add.reduce(self._parts.take(places, axis=1), axis=1)
+        return half_up(doubled, weights)
 
-
-class _Balance:
-    """NodeResourcesBalancedAllocation."""
-
-    def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
-        names = [name for name in profile.balanced_resources if is_counted(name)]
-        self._is_gain = profile.minor >= 36
-        wanted = [[float(pod.requests.get(name, 0)) for name in names] for pod in shapes]
-        used = [[float(taken.get(name, 0)) for name in names] for taken in cluster.requested]
-        self._resources = _Resources(cluster, wanted, used, names)
-        self.table = self._resources.table
-        scored = [profile.minor < 33 or any(row) for row in wanted]
-        self._scored = None if all(scored) else np.array(scored, np.float64)
-        self._pairs = [len(mask) == 2 and bool(mask.all()) for mask in self._resources.masks]
-
-    def of(self, node: int) -> Floats:
-        resources = self._resources
-        kind = resources.kinds[node]
-        used, capacity = self.table.node[node], resources.capacity[node]
-        fractions = resources.wanted + used
-        fractions /= capacity
-        np.minimum(fractions, 1.0, out=fractions)
-        without: float | Floats
-        if self._pairs[kind]:
-            score = _balance_of_pairs(fractions)
-            without = balance((used / capacity)[:, 0].tolist()) if self._is_gain else 0
+    def _evenness(self, shares: Floats, pattern: int, node: int, row: list[float]) -> Floats:
+        """The score of NodeResourcesBalancedAllocation; see arithmetic.balance."""
+        if not self._balance_weight:
+            return np.zeros(shares.shape[1])
+        score: Floats
+        if self._pairs[pattern]:
+            score = shares[0] - shares[1]
+            np.abs(score, out=score)
+            # (1 - x / 2) * 100, in which the factors of two change no bit
+            np.subtract(2.0, score, out=score)
+            score *= MAX_NODE_SCORE / 2.0
         else:
-            mask = resources.masks[kind]
-            score = _balance(fractions, mask)
-            before = np.broadcast_to(np.minimum(used / capacity, 1.0), mask.shape)
-            without = _balance(before, mask) if self._is_gain else 0
+            score = _balance(shares, self._balanced[pattern])
+        np.floor(score, out=score)
         if self._is_gain:
+            amounts, capacity = row[self._balance], self._capacities[node]
+            used = [amount / there for amount, there in zip(amounts, capacity, strict=True)]
+            before: float | Floats
+            if self._pairs[pattern]:
+                before = balance(used)
+            else:
+                mask = self._balanced[pattern]
+                limited = np.minimum(np.array(used)[:, None], 1.0)
+                before = np.floor(_balance(np.broadcast_to(limited, mask.shape), mask))
             # 50 + (50 + with - without) // 2
-            score += 150.0 - without
-            score /= 2.0
+            score += 150.0 - before
+            score *= 0.5
             np.floor(score, out=score)
-        if self._scored is not None:
-            score *= self._scored
+        if self._balance_weights is not None:
+            score *= self._balance_weights
         return score
 
 
-def _balance_of_pairs(fractions: Floats) -> Floats:
-    """arithmetic.balance of two fractions, for every shape."""
-    score = fractions[0] - fractions[1]
-    score /= 2.0
-    np.abs(score, out=score)
-    np.subtract(1.0, score, out=score)
-    score *= MAX_NODE_SCORE
-    whole: Floats = np.trunc(score, out=score)
-    return whole
+def half_up(doubled: Floats, weights: Floats) -> Floats:
+    """A weighted average with halves rounded up, see arithmetic.weighted_half_up; 0 of nothing.
+
+    From twice the sum and the sum of the weights, and twice the sum of the weights. The fraction is cut off later.
+    """
+    np.maximum(weights, 1.0, out=weights)
+    doubled /= weights
+    return doubled
 
 
-def _balance(fractions: Floats, mask: Floats) -> Floats:
-    """arithmetic.balance of the fractions that count, for every shape; the others add nothing to the sums."""
-    counted = fractions * mask
+def _balance(shares: Floats, mask: Floats) -> Floats:
+    """arithmetic.balance, not yet rounded, of the shares that count; the others add nothing to the sums."""
+    counted = shares * mask
     count = mask.sum(axis=0)
     divisor = np.maximum(count, 1.0)
     total = np.zeros(mask.shape[1])
@@ -309,13 +268,6 @@ def _balance(fractions: Floats, mask: Floats) -> Floats:
     several = np.sqrt(squares / divisor)
     greatest = np.where(mask > 0, counted, 0.0).max(axis=0, initial=0.0)
     least = np.where(mask > 0, counted, 1.0).min(axis=0, initial=1.0)
-    deviation = np.where(count > 2, several, np.where(count == 2, (greatest - least) / 2, 0.0))
-    return np.trunc((1.0 - deviation) * MAX_NODE_SCORE)
-
-
-def _scoring(pod: PodShape, name: str) -> int:
-    return (pod.scoring_requests if name in DEFAULT_REQUESTS else pod.requests).get(name, 0)
-
-
-def _scored(cluster: ClusterState, index: int, name: str) -> int:
-    return (cluster.scoring if name in DEFAULT_REQUESTS else cluster.requested)[index].get(name, 0)
+    deviation: Floats = np.where(count > 2, several, np.where(count == 2, (greatest - least) / 2, 0.0))
+    unrounded: Floats = (1.0 - deviation) * MAX_NODE_SCORE
+    return unrounded

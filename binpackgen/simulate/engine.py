@@ -1,44 +1,59 @@
-"""Many scheduling cycles in a row: a fast exact path with numpy, and the reference where it does not fit.
+"""Many scheduling cycles in a row: fast exact paths, and the reference where they do not fit.
 
     run = simulator(state, profile, shapes)
     node = run.place(3)                      a pod of shapes[3]: where it went, None if nowhere
     run.release(3, node)
+    nodes = run.place_all(order)             many at once: an array of nodes, -1 for nowhere
+    nodes = run.play(order, events)          arrivals and departures in one go
 
-The fast path rests on two facts: a node's score depends on its own state and the pod's shape alone, and a
-placement changes one node. So it keeps the totals of every shape on every node and renews one column a
+    arrays = ClusterArrays(state)            where many profiles are tried on one cluster, this is made once
+    run = simulator(arrays, profile, shapes)
+
+The fast paths rest on two facts: a node's score depends on its own state and the pod's shape alone, and a
+placement changes one node. So they keep the totals of every shape on every node and renew one column a
 placement. What depends on labels, taints and images is constant per class of node; what is normalized over the
 feasible nodes changes only where a class begins or ceases to be feasible for a shape. Spreading and affinity
 between pods break the first fact, and a sample of the nodes needs the order of the search: these take the
-reference path.
+reference path. Of the fast paths the one in machine code is taken where numba is installed, and numpy elsewhere.
 """
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..scheduler.arithmetic import MAX_NODE_SCORE
-from .columns import Columns, Floats, Ints
-from .cycle import HEAP_SINCE, decide, nodes_to_find
-from .filters import CORDON, accepts_node, tolerates_node
-from .matching import tolerated
-from .model import ClusterState, Node, PodShape, SchedulerProfile
-from .scores import image_score, preferred_weight, ratio, reversed_ratio, untolerated_preferences
+from .arrays import ClusterArrays, Indexes, Ints, Tables, bonus, preorder_ranks
+from .columns import Columns, Totals
+from .cycle import HEAP_SINCE, decide, nodes_to_find, rejected_by
+from .model import ClusterState, PodShape, SchedulerProfile
 
-#: Amounts are doubles on the fast path. Up to here a hundred times an amount is exact, and no quotient that is
+#: Amounts are doubles on the fast paths. Up to here a hundred times an amount is exact, and no quotient that is
 #: rounded down can reach the next whole number by the rounding of the division.
 LARGEST_AMOUNT = 2**45
+#: Machine code keeps every total twice, in 2 or 4 bytes each, and the matrix once: beyond this many, the matrix.
+MOST_TOTALS = 2**26
+#: Equal totals of which each is looked up in the feasible nodes faster than these are numbered.
+FEW = 128
+#: Machine code keeps totals in 32 bits at most.
+LARGEST_TOTAL = 2**31 - 1
 
 
 class Simulator(Protocol):
-    """Cycles of pods of known shapes on one cluster. Shapes and nodes are indexes."""
+    """Cycles of pods of known shapes on one cluster. Shapes and nodes are indexes.
+
+    What takes many pods at once does the same as one call a pod, in the order given; it is there for speed.
+    """
 
     def top(self, shape: int) -> tuple[int, ...]:
         """The nodes of the highest total, empty if none is feasible; nothing is placed."""
+        ...
+
+    def feasible(self, shape: int) -> Ints:
+        """The nodes that are feasible now, in order; nothing is placed."""
         ...
 
     def place(self, shape: int) -> int | None:
@@ -53,36 +68,74 @@ class Simulator(Protocol):
         """Take a pod of this shape away from a node."""
         ...
 
+    def place_all(self, shapes: Indexes) -> Ints:
+        """Place pods one after the other: the node of each, -1 where none was feasible."""
+        ...
+
+    def bind_all(self, shapes: Indexes, nodes: Indexes) -> None:
+        """Put each pod on its node without asking; pods with node -1 are skipped."""
+        ...
+
+    def release_all(self, shapes: Indexes, nodes: Indexes) -> None:
+        """Take each pod away from its node; pods with node -1 are skipped."""
+        ...
+
+    def play(self, shapes: Indexes, events: Indexes) -> Ints:
+        """Place pods as they come and go: the node of each pod, -1 where none was feasible or it did not come.
+
+        `shapes` has one entry a pod, `events` what happens, in order: p says that pod p comes, ~p (which is
+        -p - 1) that it leaves. Who found no node leaves nothing behind.
+        """
+        ...
+
+    def copy(self) -> Self:
+        """The same state, to go on by itself; the source of chance is shared."""
+        ...
+
+    def reset(self) -> None:
+        """Back to the cluster that the run started from; the source of chance goes on."""
+        ...
+
 
 def simulator(
-    cluster: ClusterState,
+    cluster: ClusterState | ClusterArrays,
     profile: SchedulerProfile,
     shapes: Sequence[PodShape],
     chance: random.Random | None = None,
 ) -> Simulator:
     """The fastest exact simulator; it starts from `cluster` and leaves it as it is.
 
-    `chance` settles equal totals in minors before 1.35; without it the first of the nodes is taken.
+    `chance` settles equal totals in minors before 1.35; without it the first of the nodes is taken. Arrays of a
+    cluster are for many runs; the cluster must not change from when they are made to the last of them.
     """
-    if needs_reference(cluster, profile, shapes):
-        return ReferenceSimulator(cluster, profile, shapes, chance)
-    return MatrixSimulator(cluster, profile, shapes, chance)
+    arrays = ClusterArrays(cluster) if isinstance(cluster, ClusterState) else cluster
+    if needs_reference(arrays, profile, shapes):
+        return ReferenceSimulator(arrays.cluster, profile, shapes, chance)
+    tables = Tables(arrays, profile, shapes)
+    if tables.largest_total <= LARGEST_TOTAL and len(shapes) * len(arrays.nodes) <= MOST_TOTALS:
+        try:
+            from .compiled import CompiledSimulator
+        except ImportError:
+            pass
+        else:
+            return CompiledSimulator(tables, chance)
+    return MatrixSimulator(tables, chance)
 
 
 def needs_reference(
-    cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]
+    cluster: ClusterState | ClusterArrays, profile: SchedulerProfile, shapes: Sequence[PodShape]
 ) -> str | None:
-    """Why the fast path does not fit, None if it does."""
+    """Why the fast paths do not fit, None if they do."""
     count = len(cluster.nodes)
     if not profile.weights:
         return "no scores"
     if nodes_to_find(count, profile.percentage) < count:
         return "a sample of the nodes"
-    placed = [pod for pods in cluster.pods for pod in pods]
-    amounts = [*(node.allocatable for node in cluster.nodes), *(pod.requests for pod in (*shapes, *placed))]
-    if any(amount > LARGEST_AMOUNT for resources in amounts for amount in resources.values()):
+    arrays = ClusterArrays(cluster) if isinstance(cluster, ClusterState) else cluster
+    requests = max((amount for pod in shapes for amount in pod.requests.values()), default=0)
+    if max(requests, arrays.largest) > LARGEST_AMOUNT:
         return "an amount beyond 2^45"
-    if any(pod.has_pod_terms for pod in (*shapes, *placed)):
+    if arrays.has_pod_terms or any(pod.has_pod_terms for pod in shapes):
         return "affinity between pods"
     if any(pod.spread or (pod.owner_selector and profile.default_spread) for pod in shapes):
         spreads = profile.weights.get("PodTopologySpread") or "PodTopologySpread" in profile.filters
@@ -90,7 +143,57 @@ def needs_reference(
     return None
 
 
-class ReferenceSimulator:
+class _OneByOne:
+    """What takes many pods at once, pod by pod."""
+
+    def place(self, shape: int) -> int | None:
+        """See Simulator."""
+        raise NotImplementedError
+
+    def bind(self, shape: int, node: int) -> None:
+        """See Simulator."""
+        raise NotImplementedError
+
+    def release(self, shape: int, node: int) -> None:
+        """See Simulator."""
+        raise NotImplementedError
+
+    def place_all(self, shapes: Indexes) -> Ints:
+        """See Simulator."""
+        place = self.place
+        found = [place(shape) for shape in _listed(shapes)]
+        return np.array([-1 if node is None else node for node in found], np.int64)
+
+    def bind_all(self, shapes: Indexes, nodes: Indexes) -> None:
+        """See Simulator."""
+        for shape, node in zip(_listed(shapes), _listed(nodes), strict=True):
+            if node >= 0:
+                self.bind(shape, node)
+
+    def release_all(self, shapes: Indexes, nodes: Indexes) -> None:
+        """See Simulator."""
+        for shape, node in zip(_listed(shapes), _listed(nodes), strict=True):
+            if node >= 0:
+                self.release(shape, node)
+
+    def play(self, shapes: Indexes, events: Indexes) -> Ints:
+        """See Simulator."""
+        pods, place, release = _listed(shapes), self.place, self.release
+        found: list[int | None] = [None] * len(pods)
+        for event in _listed(events):
+            if event >= 0:
+                found[event] = place(pods[event])
+            elif (node := found[~event]) is not None:
+                release(pods[~event], node)
+        return np.array([-1 if node is None else node for node in found], np.int64)
+
+
+def _listed(values: Indexes) -> Sequence[int]:
+    # numpy's own integers are slow in plain Python
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+class ReferenceSimulator(_OneByOne):
     """Every cycle in plain Python."""
 
     def __init__(
@@ -100,6 +203,7 @@ class ReferenceSimulator:
         shapes: Sequence[PodShape],
         chance: random.Random | None = None,
     ) -> None:
+        self._origin = cluster
         self.cluster = cluster.copy()
         self.profile = profile
         self.shapes = tuple(shapes)
@@ -109,6 +213,11 @@ class ReferenceSimulator:
     def top(self, shape: int) -> tuple[int, ...]:
         """See Simulator."""
         return decide(self.cluster, self.shapes[shape], self.profile, self.start).top
+
+    def feasible(self, shape: int) -> Ints:
+        """See Simulator."""
+        rejected = rejected_by(self.cluster, self.shapes[shape], self.profile)
+        return np.array([node for node, plugin in enumerate(rejected) if plugin is None], np.int64)
 
     def place(self, shape: int) -> int | None:
         """See Simulator."""
@@ -127,189 +236,136 @@ class ReferenceSimulator:
         """See Simulator."""
         self.cluster.release(self.shapes[shape], node)
 
+    def copy(self) -> Self:
+        """See Simulator."""
+        other = copy.copy(self)
+        other.cluster = self.cluster.copy()
+        return other
 
-class MatrixSimulator:
-    """A matrix of totals, shapes by nodes; -1 stands for a node that is not feasible."""
+    def reset(self) -> None:
+        """See Simulator."""
+        self.cluster = self._origin.copy()
+        self.start = 0
 
-    def __init__(
-        self,
-        cluster: ClusterState,
-        profile: SchedulerProfile,
-        shapes: Sequence[PodShape],
-        chance: random.Random | None = None,
-    ) -> None:
-        reason = needs_reference(cluster, profile, shapes)
-        if reason:
-            raise ValueError(f"the fast path does not fit: {reason}")
-        self.profile = profile
-        self.shapes = tuple(shapes)
-        self.chance = chance
-        classes = _Classes(cluster, profile, self.shapes)
-        self._classes = classes
-        self._columns = Columns(cluster, profile, self.shapes, classes.of, classes.base)
-        self._rank = _preorder_ranks(len(cluster.nodes))
-        largest = MAX_NODE_SCORE * sum(profile.weights.values())
-        size = (len(self.shapes), len(cluster.nodes))
-        # the narrowest type that holds every total: the search goes through all nodes of a shape
-        self._totals = np.full(size, -1, np.min_scalar_type(-largest - 1))
-        for node in range(len(cluster.nodes)):
-            self._totals[:, node] = self._columns.of(node)
-        self._feasible = classes.count_feasible(self._totals >= 0)
-        self._bonus = np.zeros_like(self._feasible)
-        if classes.any_bonus:
-            for shape in range(len(self.shapes)):
-                self._renew_bonus(shape)
+
+class MatrixSimulator(_OneByOne):
+    """A matrix of totals, shapes by nodes; negative where a node is not feasible.
+
+    `tables` belong to a case that the fast paths take.
+    """
+
+    def __init__(self, tables: Tables, chance: random.Random | None = None) -> None:
+        self._tables = tables
+        self._by_heap = tables.minor >= HEAP_SINCE
+        self._chance = None if self._by_heap else chance
+        self._rank = preorder_ranks(len(tables.start)) if self._by_heap else None
+        self._class_of = tables.classes.tolist()
+        self.reset()
+
+    def reset(self) -> None:
+        """See Simulator."""
+        tables = self._tables
+        self._columns = Columns(tables)
+        first = np.unique(tables.alike, return_index=True)[1]
+        looks = np.empty((len(tables.changes), len(first)), self._columns.narrow)
+        for look, node in enumerate(first.tolist()):
+            looks[:, look] = self._columns.of(node)
+        self._keep(looks.take(tables.alike, axis=1))
+        if not tables.any_bonus:
+            return
+        classes = len(tables.base)
+        members = [np.bincount(tables.classes[row >= 0], minlength=classes) for row in self._totals]
+        self._members = np.array(members, np.int64).reshape(len(members), classes)
+        self._bonus = np.zeros_like(self._members)
+        for shape in range(len(members)):
+            self._renew_bonus(shape)
+
+    def copy(self) -> Self:
+        """See Simulator."""
+        other = copy.copy(self)
+        other._columns = self._columns.copy()
+        other._keep(self._totals.copy())
+        if self._tables.any_bonus:
+            other._members, other._bonus = self._members.copy(), self._bonus.copy()
+        return other
+
+    def _keep(self, totals: Totals) -> None:
+        self._totals = totals
+        self._by_shape, self._by_node = list(totals), list(totals.T)
 
     def top(self, shape: int) -> tuple[int, ...]:
         """See Simulator."""
-        totals = self._totals[shape]
+        totals = self._by_shape[shape]
         highest = totals.max(initial=-1)
         return tuple(np.flatnonzero(totals == highest).tolist()) if highest >= 0 else ()
 
+    def feasible(self, shape: int) -> Ints:
+        """See Simulator."""
+        return np.flatnonzero(self._by_shape[shape] >= 0)
+
     def place(self, shape: int) -> int | None:
         """See Simulator."""
-        node = self._choose(shape)
+        node = self._choose(self._by_shape[shape])
         if node is not None:
-            self.bind(shape, node)
+            self._renew(node, self._columns.add(shape, node))
         return node
 
     def bind(self, shape: int, node: int) -> None:
         """See Simulator."""
-        self._columns.add(shape, node)
-        self._renew(node)
+        self._renew(node, self._columns.add(shape, node))
 
     def release(self, shape: int, node: int) -> None:
         """See Simulator."""
-        self._columns.remove(shape, node)
-        self._renew(node)
+        self._renew(node, self._columns.remove(shape, node))
 
-    def _choose(self, shape: int) -> int | None:
-        totals = self._totals[shape]
+    def _choose(self, totals: Totals) -> int | None:
         if not len(totals):
             return None
         first = int(totals.argmax())
         highest = totals.item(first)
         if highest < 0:
             return None
-        by_heap = self.profile.minor >= HEAP_SINCE
-        if (first == 0 and by_heap) or not (by_heap or self.chance):
+        if self._rank is None:
+            if not self._chance:
+                return first
+            equal = (totals == highest).nonzero()[0]
+            return first if len(equal) == 1 else int(self._chance.choice(equal))
+        if first == 0:
             return first
         equal = (totals == highest).nonzero()[0]
         if len(equal) == 1:
             return first
-        if not by_heap and self.chance:
-            drawn: int = self.chance.choice(equal.tolist())
-            return drawn
-        positions = (totals >= 0).nonzero()[0].searchsorted(equal)
-        return int(equal[self._rank[positions].argmin()])
+        # the position of a node among the feasible ones is its place in the heap
+        feasible = totals >= 0
+        if len(equal) < FEW:
+            positions = feasible.nonzero()[0].searchsorted(equal)
+        else:
+            positions = feasible.cumsum()[equal] - 1
+        winner: int = equal.item(self._rank.take(positions).argmin())
+        return winner
 
-    def _renew(self, node: int) -> None:
-        column = self._columns.of(node)
-        if self._classes.any_bonus:
-            kind = self._classes.of[node]
-            changed = (column >= 0) != (self._totals[:, node] >= 0)
+    def _renew(self, node: int, column: Totals) -> None:
+        if self._tables.any_bonus:
+            kind = self._class_of[node]
+            changed = (column >= 0) != (self._by_node[node] >= 0)
             if changed.any():
                 self._recount(changed.nonzero()[0].tolist(), node, kind, column)
-            column = np.where(column >= 0, column + self._bonus[:, kind], -1)
-        self._totals[:, node] = column
+            column = column + self._bonus[:, kind]
+        self._by_node[node][:] = column
 
-    def _recount(self, shapes: list[int], node: int, kind: int, column: Floats) -> None:
+    def _recount(self, shapes: list[int], node: int, kind: int, column: Totals) -> None:
         for shape in shapes:
             joins = column[shape] >= 0
-            self._feasible[shape, kind] += 1 if joins else -1
+            self._members[shape, kind] += 1 if joins else -1
             # only the first node of a class and the last one can move a maximum
-            if self._feasible[shape, kind] == (1 if joins else 0):
-                self._totals[shape, node] = -1
+            if self._members[shape, kind] == (1 if joins else 0):
                 self._renew_bonus(shape)
 
     def _renew_bonus(self, shape: int) -> None:
-        before, totals = self._bonus[shape], self._totals[shape]
-        bonus = self._classes.bonus(shape, self._feasible[shape] > 0)
-        if (bonus != before).any():
-            totals[:] = np.where(totals >= 0, totals + (bonus - before)[self._classes.of], -1)
-            self._bonus[shape] = bonus
-
-
-class _Classes:
-    """Nodes that look the same to every shape but for what runs on them: `of` each node, an index."""
-
-    def __init__(self, cluster: ClusterState, profile: SchedulerProfile, shapes: Sequence[PodShape]) -> None:
-        keys = frozenset(_label_keys(profile, shapes))
-        known: dict[object, int] = {}
-        members: list[Node] = []
-        of = []
-        for node in cluster.nodes:
-            labels = frozenset((key, value) for key, value in node.labels.items() if key in keys)
-            look = (labels, node.taints, frozenset(node.images.items()), node.unschedulable)
-            of.append(known.setdefault(look, len(known)))
-            if len(known) > len(members):
-                members.append(node)
-        self.of = np.array(of, np.int64)
-        self._members = members
-        allowed = self._matrix(shapes, lambda pod, node: int(_is_allowed(pod, node, profile)))
-        images = self._matrix(shapes, lambda pod, node: image_score(pod, node, cluster))
-        #: By class and shape: what neither placements nor other nodes change; -1 where the node is forbidden.
-        self.base = np.where(allowed > 0, images * profile.weights.get("ImageLocality", 0), -1).T
-        self._taints = self._matrix(shapes, untolerated_preferences)
-        self._affinity = self._matrix(shapes, lambda pod, node: preferred_weight(pod, node, profile))
-        self._weights = (profile.weights.get("TaintToleration", 0), profile.weights.get("NodeAffinity", 0))
-        #: Whether the normalized plugins can tell feasible nodes apart at all.
-        self.any_bonus = bool(self._taints.any() or self._affinity.any())
-
-    def _matrix(self, shapes: Sequence[PodShape], value: Callable[[PodShape, Node], int]) -> Ints:
-        rows = [[value(pod, node) for node in self._members] for pod in shapes]
-        return np.array(rows, np.int64).reshape(len(shapes), len(self._members))
-
-    def count_feasible(self, feasible: NDArray[np.bool_]) -> Ints:
-        """Feasible nodes of each class, by shape."""
-        counts = [np.bincount(self.of[row], minlength=len(self._members)) for row in feasible]
-        return np.array(counts, np.int64).reshape(len(counts), len(self._members))
-
-    def bonus(self, shape: int, feasible: NDArray[np.bool_]) -> Ints:
-        """Weighted normalized scores of the classes with a feasible node; 0 for the others."""
-        bonus = np.zeros(len(self._members), np.int64)
-        some = feasible.nonzero()[0]
-        taints = reversed_ratio(self._taints[shape, some].tolist())
-        affinity = ratio(self._affinity[shape, some].tolist())
-        bonus[some] = self._weights[0] * np.array(taints, np.int64) + self._weights[1] * np.array(
-            affinity, np.int64
-        )
-        return bonus
-
-
-def _label_keys(profile: SchedulerProfile, shapes: Sequence[PodShape]) -> Iterator[str]:
-    for pod in shapes:
-        selectors = (
-            pod.node_selector,
-            *(pod.required_nodes or ()),
-            *(profile.added_nodes or ()),
-            *(term.selector for term in (*pod.preferred_nodes, *profile.added_preferences)),
-        )
-        for selector in selectors:
-            yield from (requirement.key for requirement in selector)
-
-
-def _is_allowed(pod: PodShape, node: Node, profile: SchedulerProfile) -> bool:
-    """The filters that look at labels and taints."""
-    filters = profile.filters
-    if "NodeUnschedulable" in filters and node.unschedulable and not tolerated(CORDON, pod.tolerations):
-        return False
-    if "TaintToleration" in filters and not tolerates_node(pod, node):
-        return False
-    return "NodeAffinity" not in filters or accepts_node(pod, node, profile)
-
-
-def _preorder_ranks(count: int) -> Ints:
-    """Rank in pre-order of each position of a binary heap; of equal totals the first in pre-order wins.
-
-    A parent gives way only to a greater child, and the right child only counts if it is greater than the left.
-    """
-    deepest = count.bit_length()
-    keys = []
-    for position in range(1, count + 1):
-        depth = position.bit_length()
-        # the path from the root, left-justified; a parent comes before its leftmost descendants
-        keys.append((position << (deepest - depth), depth))
-    ranks = np.empty(count, np.int64)
-    ranks[sorted(range(count), key=keys.__getitem__)] = np.arange(count)
-    return ranks
+        tables, before = self._tables, self._bonus[shape]
+        weights = (tables.taint_weight, tables.affinity_weight)
+        feasible = self._members[shape] > 0
+        after = bonus(tables.taints[:, shape], tables.affinity[:, shape], weights, feasible)
+        if (after != before).any():
+            self._totals[shape] += (after - before)[tables.classes].astype(self._totals.dtype)
+            self._bonus[shape] = after
