@@ -100,6 +100,13 @@ class Pool(NamedTuple):
         return bool(self.allocatable.devices)
 
 
+class DeviceKey(NamedTuple):
+    """The devices that a pod competes for: a resource, on nodes of one GPU type or (None) of any."""
+
+    resource: str
+    gpu_type: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class PodGroup:
     """Pods of one job that are equal: `count` pods of `request`, at most `count` at a time."""
@@ -114,6 +121,12 @@ class PodGroup:
     def cpu_only(self) -> bool:
         """Whether the pods ask for no device."""
         return not self.request.devices
+
+    @property
+    def device_key(self) -> DeviceKey | None:
+        """The devices that the pods compete for, None if they ask for none."""
+        resource = next(iter(self.request.devices), None)
+        return DeviceKey(resource, self.gpu_type) if resource else None
 
 
 class PlannedJob(NamedTuple):
@@ -175,15 +188,44 @@ class Margin(NamedTuple):
 
 
 class PoolPreference(NamedTuple):
-    """Pools that CPU-only pods like equally, with the weight (1..100) of their preferred term.
+    """Pools that pods like equally, with the weight (1..100) of their preferred term, and why they stand there.
 
-    `weight` 0 stands for the pools that come last: they need no term. `millicores_per_device` is None for
-    CPU pools.
+    `weight` 0 stands for the pools that come last: they need no term.
     """
 
     pools: tuple[str, ...]
     weight: int
-    millicores_per_device: int | None
+    why: str
+
+
+class SizeOrder(NamedTuple):
+    """The pools that pods with fewer than `largest` devices prefer, best first."""
+
+    largest: int
+    classes: tuple[PoolPreference, ...]
+
+
+class Preferences(NamedTuple):
+    """The pools that pods prefer, best first: CPU-only pods, and those with fewer devices than the largest ones."""
+
+    cpu_only: tuple[PoolPreference, ...] = ()
+    smaller: Mapping[DeviceKey, SizeOrder] = MappingProxyType({})
+
+    def of(self, group: PodGroup) -> tuple[PoolPreference, ...]:
+        """Those of the pods of `group`; empty if they have none."""
+        if group.device_key is None:
+            return self.cpu_only
+        order = self.smaller.get(group.device_key)
+        return order.classes if order and group.request.device_count < order.largest else ()
+
+    def orders(self) -> tuple[tuple[PoolPreference, ...], ...]:
+        """All of them."""
+        return (self.cpu_only, *(order.classes for order in self.smaller.values()))
+
+    @property
+    def any(self) -> bool:
+        """Whether any pods prefer pools."""
+        return bool(self.cpu_only or self.smaller)
 
 
 class Scheduler(NamedTuple):
@@ -201,7 +243,7 @@ class Scheduler(NamedTuple):
     switched_off: tuple[SwitchedOff, ...]
     percentage_of_nodes_to_score: int | None
     margins: tuple[Margin, ...]
-    preferences: tuple[PoolPreference, ...]
+    preferences: Preferences
     serving_name: str | None
     no_margin: str
 

@@ -21,7 +21,7 @@ from .model import (
     PlannedJob,
     PodGroup,
     Pool,
-    PoolPreference,
+    Preferences,
     Scheduler,
     ScorerWeight,
     SwitchedOff,
@@ -68,7 +68,7 @@ def plan_scheduler(
     minor: int,
     pools: Sequence[Pool],
     jobs: Sequence[PlannedJob],
-    preferences: tuple[PoolPreference, ...],
+    preferences: Preferences,
     cap: Cap | None,
 ) -> Scheduler:
     """The packing profile: every weight with its reason, every rival with what became of it."""
@@ -79,7 +79,7 @@ def plan_scheduler(
     gpu_weight, resource_reason = _gpu_weight(spec, fit, devices, cases, fixed)
     scored_devices = devices if gpu_weight else []
 
-    kept, off = _sort_scorers(spec, minor, bool(preferences), fixed)
+    kept, off = _sort_scorers(spec, minor, preferences.any, fixed)
     rivals = sum(weight * plugin.span for plugin, weight in kept)
     steps = [_steps(fit, gpu_weight, *case) for case in cases]
     weight, weight_reason = _fit_weight(spec, steps, rivals, fixed)
@@ -99,7 +99,7 @@ def plan_scheduler(
     )
 
     scorers = [ScorerWeight(FIT, weight, weight_reason)]
-    if preferences:
+    if preferences.any:
         scorers.append(_affinity(preferences, weight, rivals, fixed))
     scorers += [ScorerWeight(plugin.name, keep, _why_kept(plugin, fixed)) for plugin, keep in kept]
     serving = spec.packing.serving
@@ -165,7 +165,7 @@ def _gpu_weight(
 
 
 def _affinity(
-    preferences: tuple[PoolPreference, ...], fit_weight: int, rivals: int, fixed: FixedScoring | None
+    preferences: Preferences, fit_weight: int, rivals: int, fixed: FixedScoring | None
 ) -> ScorerWeight:
     """The weight with which the preference between pools outvotes packing and all rivals together."""
     if fixed:

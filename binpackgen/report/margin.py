@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..plan.model import Plan, Scheduler
+from collections.abc import Sequence
+
+from ..plan.model import Plan, PoolPreference, Scheduler
 
 
 def margin_summary(scheduler: Scheduler) -> str:
@@ -41,12 +43,13 @@ def margin_text(plan: Plan) -> str:
             f"percentageOfNodesToScore {scheduler.percentage_of_nodes_to_score}: the pools can have {plan.nodes_max} nodes, and "
             "above 100 the scheduler would score only a moving window of them.",
         ]
-    if scheduler.preferences:
+    if scheduler.preferences.cpu_only:
         lines += ["", "CPU-only pods prefer pools in this order (term weight):"]
-        for preference in scheduler.preferences:
-            ratio = preference.millicores_per_device
-            kind = "no GPUs" if ratio is None else f"{ratio / 1000:g} cores per GPU"
-            lines.append(f"  {preference.weight:4}  {', '.join(preference.pools)}  ({kind})")
+        lines += _classes(scheduler.preferences.cpu_only)
+    for key, order in scheduler.preferences.smaller.items():
+        kind = f" of type {key.gpu_type}" if key.gpu_type else ""
+        lines += ["", f"Pods with less than {order.largest} {key.resource}{kind} prefer pools in this order:"]
+        lines += _classes(order.classes)
     if scheduler.margins:
         lines += ["", "Margins (points left after all other scorers together say the opposite):"]
         rows = [("pool", "pod of job", "one step", "step", "x weight", "rivals", "margin", "any cpu/memory")]
@@ -72,3 +75,7 @@ def margin_text(plan: Plan) -> str:
             ]
             lines.append("  " + "  ".join(cells).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _classes(preferences: Sequence[PoolPreference]) -> list[str]:
+    return [f"  {one.weight:4}  {', '.join(one.pools)}  ({one.why})" for one in preferences]

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binpackgen.canonical import to_yaml
-from binpackgen.document import Document, Unsupported
+from binpackgen.document import Because, Document, Unsupported
 from binpackgen.errors import BinpackgenError, FindingsError
 from binpackgen.finding import Severity
 from binpackgen.plan.compile import compile_plan
@@ -177,6 +177,30 @@ def test_cpu_only_pods_prefer_pools_and_may_go_anywhere() -> None:
     }
 
     assert expected == placement(document(job("etl", each=NO_GPU)).body)
+
+
+def test_smaller_gpu_pods_prefer_nodes_that_larger_ones_cannot_use() -> None:
+    """Of the types that a job may take, first those without pods of 8 GPUs; a pod with 8 prefers none."""
+    any_type = {"cpu": 4, "memory": "16Gi", "gpu": {"count": 1}}
+    largest = {"cpu": 48, "memory": "192Gi", "gpu": {"count": 8}}
+    one, eight = (
+        output
+        for output in outputs(jobs_plan(job(each=any_type), job(name="eight", each=largest)))
+        if isinstance(output, Document)
+    )
+    path = ("nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution", 0)
+
+    assert {
+        "schedulerName": "batch-packer",
+        "affinity": node_affinity(preferred("gpu-type", 100, "a100")),
+        "tolerations": [GPU_TAINT],
+    } == placement(one.body)
+    assert {"schedulerName": "batch-packer", "tolerations": [GPU_TAINT]} == placement(eight.body)
+    assert Because(
+        "smaller pods go first where no larger one is kept out: a100 (no pods with 8 GPUs to leave room for) with "
+        "weight 100",
+        (("spec", "nodePools", 1),),
+    ) == one.because(("spec", "template", "spec", "affinity", *path))
 
 
 def test_cpu_only_pods_can_be_kept_off_gpu_pools() -> None:

@@ -116,6 +116,26 @@ def test_losses_of_an_ordinary_profile(control_plane: str) -> None:
 
 
 @pytest.mark.parametrize("control_plane", MANAGED)
+def test_whole_nodes_for_the_largest_pods_are_lost(control_plane: str) -> None:
+    """The order of pools that smaller pods carry counts for little where weights cannot be set."""
+    pools = [*POOLS, {**POOLS[0], "name": "v100", "cpu": 64, "gpu": {"type": "v100", "count": 8}}]
+    jobs = [
+        {
+            "name": f"train-{gpus}",
+            "template": "single-gpu",
+            "image": "example.com/train:1",
+            "each": {"cpu": 8, "memory": "32Gi", "gpu": {"count": gpus}},
+        }
+        for gpus in (8, 1)
+    ]
+    what = "smaller GPU pods leave the largest nodes whole"
+
+    assert ("spec", "jobs", 1, "each", "gpu") == losses(
+        scheduler_plan(control_plane, nodePools=pools, jobs=jobs)
+    )[what]
+
+
+@pytest.mark.parametrize("control_plane", MANAGED)
 @pytest.mark.parametrize(
     ("sections", "what", "at"),
     [

@@ -13,7 +13,7 @@ class KeptScorerDerived(PlanRule):
     """
     ## What it does
     Reports a weight for NodeAffinity in `packing.keepScorers` where binpackgen derives that weight, because
-    CPU-only pods carry preferences for pools.
+    pods carry preferences for pools.
 
     ## Why it matters
     The stated weight has no effect: the preference must outvote packing between pools, and only a derived
@@ -38,7 +38,7 @@ class KeptScorerDerived(PlanRule):
     ```
 
     ## Fix
-    Remove the weight, or set `packing.cpuOnlyPods` to another value than `cpu-pools-first`.
+    Remove the weight.
 
     ## References
     `binpackgen explain PROFILE margin` shows the derived weight.
@@ -51,9 +51,9 @@ class KeptScorerDerived(PlanRule):
         stated = plan.spec.packing.keep_scorers.get(NODE_AFFINITY)
         derived = plan.scheduler.weight_of(NODE_AFFINITY)
         free = PLATFORMS[plan.control_plane].fixed is None
-        if free and stated is not None and plan.scheduler.preferences and stated != derived:
+        if free and stated is not None and plan.scheduler.preferences.any and stated != derived:
             yield self.finding(
                 key_span(plan.loaded, ("spec", "packing", "keepScorers", NODE_AFFINITY)),
-                f"weight {stated} of {NODE_AFFINITY} has no effect: it carries the pool preferences of CPU-only pods and is {derived}",
+                f"weight {stated} of {NODE_AFFINITY} has no effect: it carries the pods' pool preferences and is {derived}",
                 "remove the weight",
             )

@@ -184,14 +184,16 @@ def _tolerations(plan: Plan, group: PodGroup) -> tuple[list[dict[str, str]] | No
 
 
 def _prefer_pools(plan: Plan, group: PodGroup, affinity: _Affinity) -> None:
-    """CPU-only pods say which pools they like best, so that they leave GPU nodes to GPU jobs."""
-    if not group.cpu_only:
-        return
-    for preference in plan.scheduler.preferences:
+    """Pods say which pools they like best, so that they leave the others to those who need them."""
+    if group.cpu_only:
+        whither = "CPU-only pods go first where a core is least missed"
+        packing: tuple[Path, ...] = (("spec", "packing", "cpuOnlyPods"),)
+    else:
+        whither = "smaller pods go first where no larger one is kept out"
+        packing = ()
+    for preference in plan.scheduler.preferences.of(group):
         if not preference.weight:
             continue
-        ratio = preference.millicores_per_device
-        what = f"{cpu_text(ratio)} cores for each GPU" if ratio is not None else "no GPUs to strand"
         affinity.add(
             "nodeAffinity",
             "preferred",
@@ -200,9 +202,8 @@ def _prefer_pools(plan: Plan, group: PodGroup, affinity: _Affinity) -> None:
                 "preference": {"matchExpressions": [_pools_expression(plan, preference)]},
             },
             Because(
-                f"CPU-only pods go first where a core is least missed: {', '.join(preference.pools)} "
-                f"({what}) with weight {preference.weight}",
-                (("spec", "packing", "cpuOnlyPods"), *(plan.pool(name).at for name in preference.pools)),
+                f"{whither}: {', '.join(preference.pools)} ({preference.why}) with weight {preference.weight}",
+                (*packing, *(plan.pool(name).at for name in preference.pools)),
             ),
         )
 

@@ -270,9 +270,11 @@ def _weight_paths(plan: Plan, scorer: ScorerWeight) -> tuple[Path, ...]:
             return ()
         job = next(job for job in plan.jobs if job.name == worst.job)
         return (job.at, plan.pool(worst.pool).at)
-    if scorer.plugin == NODE_AFFINITY and plan.scheduler.preferences:
-        pools = (plan.pool(name).at for preference in plan.scheduler.preferences for name in preference.pools)
-        return (("spec", "packing", "cpuOnlyPods"), *pools)
+    preferences = plan.scheduler.preferences
+    if scorer.plugin == NODE_AFFINITY and preferences.any:
+        pools = dict.fromkeys(name for order in preferences.orders() for one in order for name in one.pools)
+        stated: tuple[Path, ...] = (("spec", "packing", "cpuOnlyPods"),) if preferences.cpu_only else ()
+        return (*stated, *(plan.pool(name).at for name in pools))
     if scorer.plugin in packing.keep_scorers:
         return (("spec", "packing", "keepScorers", scorer.plugin),)
     return ()

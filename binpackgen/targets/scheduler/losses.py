@@ -103,17 +103,33 @@ def _strategy(plan: Plan, product: str) -> Iterator[Unsupported]:
 
 def _preferences(plan: Plan, product: str) -> Iterator[Unsupported]:
     fixed = PLATFORMS[plan.control_plane].fixed
-    if not plan.scheduler.preferences:
-        return
+    preferences = plan.scheduler.preferences
     weight = plan.scheduler.weight_of(NODE_AFFINITY)
     own = "its own weight" if fixed is None or fixed.fit_weight is None else f"weight {weight}"
-    yield Unsupported(
-        "CPU-only pods go to CPU pools first",
+    reason = (
         f"{product} scores NodeAffinity with {own}, so that packing and other scorers can outvote the pods' "
-        "preference between pools",
-        f"cpuOnlyPods cpu-pools-only, or {SECOND}",
-        ("spec", "packing", "cpuOnlyPods"),
+        "preference between pools"
     )
+    if preferences.cpu_only:
+        yield Unsupported(
+            "CPU-only pods go to CPU pools first",
+            reason,
+            f"cpuOnlyPods cpu-pools-only, or {SECOND}",
+            ("spec", "packing", "cpuOnlyPods"),
+        )
+    if preferences.smaller:
+        job = next(
+            job
+            for job in plan.jobs
+            for group in job.pod_groups
+            if not group.cpu_only and preferences.of(group)
+        )
+        yield Unsupported(
+            "smaller GPU pods leave the largest nodes whole",
+            reason,
+            f"a GPU type for the job, or {SECOND}",
+            (*job.at, "each", "gpu"),
+        )
 
 
 def _profiles(plan: Plan, product: str, packs_all: str | None) -> Iterator[Unsupported]:

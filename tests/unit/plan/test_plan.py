@@ -7,7 +7,7 @@ import random
 import pytest
 
 from binpackgen.plan.compile import compile_plan
-from binpackgen.plan.model import Amount, Plan
+from binpackgen.plan.model import Amount, Plan, PoolPreference
 from binpackgen.plan.preferences import smallest_gap
 from binpackgen.profile.load import load_profile
 
@@ -114,8 +114,66 @@ def test_cpu_only_pods_prefer_cpu_pools_then_most_cores_per_gpu() -> None:
         "  jobs:\n" + job("etl", "{cpu: 4, memory: 4Gi}")
     ).scheduler
 
-    assert [(("plain",), 100, None), (("many",), 50, 48_000), (("few",), 0, 8_000)] == [
-        (p.pools, p.weight, p.millicores_per_device) for p in scheduler.preferences
+    assert (
+        PoolPreference(("plain",), 100, "no GPUs to strand"),
+        PoolPreference(("many",), 50, "48 cores for each GPU"),
+        PoolPreference(("few",), 0, "8 cores for each GPU"),
+    ) == scheduler.preferences.cpu_only
+
+
+#: Two pools that hold pods with 8 GPUs and 88 cores, and three that do not.
+SIZES = """\
+  nodePools:
+    - {name: wide, count: 1, cpu: 128, memory: 768Gi, gpu: {type: c, count: 8}, reserved: {evictionMemory: 0}}
+    - {name: single, count: 1, cpu: 64, memory: 64Gi, gpu: {type: a, count: 1}, reserved: {evictionMemory: 0}}
+    - {name: large, count: 1, cpu: 96, memory: 384Gi, gpu: {type: b, count: 8}, reserved: {evictionMemory: 0}}
+    - {name: lean, count: 1, cpu: 64, memory: 384Gi, gpu: {type: b, count: 8}, reserved: {evictionMemory: 0}}
+    - {name: plain, count: 1, cpu: 64, memory: 64Gi}
+  jobs:
+"""
+EIGHT = "{cpu: 88, memory: 320Gi, gpu: {count: 8}}"
+
+
+def test_smaller_pods_go_where_no_larger_one_is_kept_out() -> None:
+    """First the pools that hold no pod with 8 GPUs, then the smaller of the nodes that do; the largest go anywhere."""
+    made = plan(SIZES + job("one", "{cpu: 4, memory: 4Gi, gpu: {count: 1}}") + job("eight", EIGHT))
+    one, eight = (planned.pod_groups[0] for planned in made.jobs)
+    preferences = made.scheduler.preferences
+
+    assert (
+        PoolPreference(("single", "lean"), 100, "no pods with 8 GPUs to leave room for"),
+        PoolPreference(("large",), 50, "96 cores and 384Gi on a node"),
+        PoolPreference(("wide",), 0, "128 cores and 768Gi on a node"),
+    ) == preferences.of(one)
+    assert () == preferences.of(eight)
+    assert () == preferences.cpu_only
+    rivals = sum(100 * scorer.weight for scorer in made.scheduler.scorers if scorer.plugin != "NodeAffinity")
+    assert 50 * made.scheduler.weight_of("NodeAffinity") > rivals
+
+
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        ("{cpu: 4, memory: 4Gi, gpu: {count: 8}}", EIGHT),
+        ("{cpu: 4, memory: 4Gi, gpu: {type: a, count: 1}}", EIGHT),
+        ("{cpu: 4, memory: 4Gi}", EIGHT),
+        ("{cpu: 4, memory: 4Gi, gpu: {count: 1}}", "{cpu: 4, memory: 4Gi, gpu: {count: 1}}"),
+    ],
+    ids=["as large", "of another type", "without GPUs", "nothing larger"],
+)
+def test_pods_that_take_no_place_from_larger_ones_have_no_order(small: str, large: str) -> None:
+    """Who asks for as many GPUs, or runs on other nodes, is no smaller rival."""
+    made = plan("  packing: {cpuOnlyPods: anywhere}\n" + SIZES + job("small", small) + job("large", large))
+
+    assert [(), ()] == [made.scheduler.preferences.of(planned.pod_groups[0]) for planned in made.jobs]
+
+
+def test_pods_of_one_gpu_type_choose_among_its_pools() -> None:
+    """Other types are not named: the pod's selector keeps it off them."""
+    made = plan(SIZES + job("one", "{cpu: 4, memory: 4Gi, gpu: {type: b, count: 1}}") + job("eight", EIGHT))
+
+    assert [("lean",), ("large",)] == [
+        preference.pools for preference in made.scheduler.preferences.of(made.jobs[0].pod_groups[0])
     ]
 
 
@@ -128,21 +186,22 @@ def test_preference_outvotes_packing_between_pools_and_not_inside() -> None:
         "    - {name: c, count: 1, cpu: 8, memory: 8Gi}\n"
         "  jobs:\n" + job("etl", "{cpu: 4, memory: 4Gi}")
     ).scheduler
+    classes = scheduler.preferences.cpu_only
     random_source = random.Random(7)
     rivals = [s for s in scheduler.scorers if s.plugin not in ("NodeResourcesFit", "NodeAffinity")]
     fit, affinity = scheduler.weight_of("NodeResourcesFit"), scheduler.weight_of("NodeAffinity")
 
     for _ in range(2_000):
         better, worse = sorted(random_source.sample(range(3), 2))
-        feasible = [p.weight for p in scheduler.preferences[better:]]
+        feasible = [p.weight for p in classes[better:]]
         highest = max(feasible)
 
         def total(weight: int, packing: int, says: int, highest: int = highest) -> int:
             normalized = 100 * weight // highest if highest else 0
             return affinity * normalized + fit * packing + sum(s.weight for s in rivals) * says
 
-        good = total(scheduler.preferences[better].weight, 0, 0)
-        bad = total(scheduler.preferences[worse].weight, 100, 100)
+        good = total(classes[better].weight, 0, 0)
+        bad = total(classes[worse].weight, 100, 100)
         assert good > bad
 
     step = min(m.step for m in scheduler.margins)
@@ -156,7 +215,7 @@ def test_one_class_of_pools_needs_no_preference() -> None:
         + job("etl", "{cpu: 4, memory: 4Gi}")
     ).scheduler
 
-    assert () == scheduler.preferences
+    assert not scheduler.preferences.any
     assert 2 == scheduler.weight_of("NodeAffinity")
 
 
@@ -170,8 +229,8 @@ def test_more_classes_than_weights_are_joined() -> None:
         f"  packing: {{dominance: best-effort}}\n  nodePools:\n{pools}  jobs:\n{job('e', '{cpu: 4, memory: 4Gi}')}"
     ).scheduler.preferences
 
-    assert 100 == len(preferences)
-    assert 150 == sum(len(p.pools) for p in preferences)
+    assert 100 == len(preferences.cpu_only)
+    assert 150 == sum(len(p.pools) for p in preferences.cpu_only)
     assert smallest_gap(preferences) >= 1
 
 
