@@ -92,8 +92,9 @@ def command(
             f"the package {error.name} is not installed; run: pip install 'binpackgen[e2e]'"
         ) from error
     from binpackgen_e2e.options import Options
-    from binpackgen_e2e.report.progress import Progress
     from binpackgen_e2e.report.terminal import terminal_text, wants_color
+
+    from ..report.progress import Progress
 
     compiled = compile_profile(
         profile, stdin=stdin_bytes(profile), templates=Path(templates) if templates else None

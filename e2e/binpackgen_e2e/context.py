@@ -15,6 +15,7 @@ from binpackgen.errors import BinpackgenError
 from binpackgen.metrics.changes import Change
 from binpackgen.metrics.golden import Ledger
 from binpackgen.plan.model import Plan
+from binpackgen.report.progress import Progress
 from binpackgen.simulate.configuration import read_profiles
 from binpackgen.simulate.model import SchedulerProfile
 from binpackgen.targets.scheduler.configuration import CAP_PLUGIN, scheduler_configuration
@@ -22,7 +23,6 @@ from binpackgen.targets.scheduler.configuration import CAP_PLUGIN, scheduler_con
 from .api import EVENT, JOB, JOB_SET, POD, WORKLOAD, Api, Object
 from .processes.attempts import last_before
 from .recorder import Recorder
-from .report.progress import Progress
 from .workloads import Manifest, manifests
 
 #: Seconds that a cluster may take to lose its jobs.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from binpackgen.compilation import Compilation
 from binpackgen.errors import BinpackgenError
 from binpackgen.plan.model import Plan
+from binpackgen.report.progress import Progress
 from binpackgen.targets.scheduler.configuration import scheduler_configuration
 
 from .api import JOB, NODE, POD, WORKLOAD
@@ -24,7 +25,6 @@ from .outcome import Outcome, Run
 from .processes.control_plane import ControlPlane, Settings
 from .processes.supervisor import Supervisor
 from .recorder import Recorder
-from .report.progress import Progress
 from .scenarios.catalogue import SCENARIOS
 from .scenarios.scenario import Scenario
 

@@ -16,6 +16,7 @@ import yaml
 from binpackgen.compilation import Compilation
 from binpackgen.errors import BinpackgenError
 from binpackgen.plan.model import Plan
+from binpackgen.report.progress import Progress
 from binpackgen.targets.scheduler.configuration import DEFAULT_SCHEDULER
 
 from ..api import DEFINITION, JOB, NODE, POD, Api, Object, wait_for
@@ -28,7 +29,6 @@ from ..image_archive import write_archive
 from ..options import Options
 from ..processes.supervisor import Supervisor
 from ..recorder import Recorder
-from ..report.progress import Progress
 from ..workloads import manifests
 from . import preflight
 from .configuration import WORKERS, write_configuration

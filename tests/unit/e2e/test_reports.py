@@ -16,12 +16,12 @@ from e2e_outcomes import broken_off, mixed, packing, preemption, run, toothless
 
 import binpackgen_e2e.report
 from binpackgen.report.packing_map.marks import COLORS
+from binpackgen.report.progress import Progress
 from binpackgen_e2e.outcome import Measure, Outcome, Run
 from binpackgen_e2e.report.as_json import json_text
 from binpackgen_e2e.report.figures import control_text, figure, rows, run_verdict, share, verdict, why_missing
 from binpackgen_e2e.report.html import html_text
 from binpackgen_e2e.report.junit import CONTROL_CASE, END_CASE, junit_text
-from binpackgen_e2e.report.progress import Progress
 from binpackgen_e2e.report.terminal import outcome_text, terminal_text, wants_color
 from tests.unit.report.packing_maps import HOSTILE, node, three
 from tests.unit.report.wcag import contrast

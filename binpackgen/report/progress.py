@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, TextIO
 
-from binpackgen.report.printable import fitted, printable
+from .printable import fitted, printable
 
 _TOO_OFTEN = 0.1  # seconds between two changes of the line on a terminal
 _PLAIN_EVERY = 15.0  # seconds between two lines of the same step in a log

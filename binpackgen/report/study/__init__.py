@@ -1,0 +1,1 @@
+"""What studies found, for people and programs: text, JSON, one HTML page, pictures."""
