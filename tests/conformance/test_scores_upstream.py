@@ -1,7 +1,8 @@
-"""21,000 random scheduling cycles, scored by kube-scheduler 1.37's own plugins and by the model: equal throughout.
+"""21,000 random scheduling cycles a minor, scored by kube-scheduler's own plugins and by the model: equal throughout.
 
 For every node the filter plugin that rejects it, or its weighted score by plugin and its total; and the node
-that is taken. The real framework runs in a Go program on the pinned upstream module.
+that is taken, where that is settled. The real framework runs in Go programs on the pinned upstream modules:
+1.34, the newest with the old balance formula and ties by chance, and 1.37.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binpackgen.simulate.configuration import read_profiles
-from binpackgen.simulate.cycle import heap_winner, rejected_by, score, sum_up
+from binpackgen.simulate.cycle import HEAP_SINCE, heap_winner, rejected_by, score, sum_up
 from binpackgen.simulate.model import MODELED_SCORES, ZERO_SCORES
 from binpackgen.simulate.objects import read_cluster
 from binpackgen.simulate.scores import Cycle
 from tests.conformance.scheduler_scores.cases import STRATEGIES, configurations, cycles
-from tests.conformance.scheduler_scores.program import answers, program
+from tests.conformance.scheduler_scores.program import FOLDERS, answers, program
 from tests.conformance.tiers import ask
 
 # the program is built first where it is not in the cache
 pytestmark = pytest.mark.timeout(1800)
 
+MINORS = tuple(FOLDERS)
 SEEDS = range(7)
 CONFIGURATIONS = 60
 CYCLES_EACH = 50
@@ -35,27 +36,33 @@ Case = tuple[dict[str, Any], dict[str, Any]]
 
 
 @lru_cache
-def cases(seed: int) -> tuple[Case, ...]:
-    """Pairs of a configuration and a cycle under it."""
+def cases(minor: int, seed: int) -> tuple[Case, ...]:
+    """Pairs of a configuration that the minor takes and a cycle under it."""
     return tuple(
         (configuration, cycle)
-        for number, configuration in enumerate(configurations(seed, CONFIGURATIONS))
-        for cycle in cycles(1000 * seed + number, CYCLES_EACH)
+        for number, configuration in enumerate(configurations(seed, CONFIGURATIONS, minor))
+        for cycle in _cycles(1000 * seed + number)
     )
 
 
-def real(path: Path, seed: int) -> list[Any]:
+@lru_cache(None)
+def _cycles(seed: int) -> tuple[dict[str, Any], ...]:
+    """The same for every minor."""
+    return tuple(cycles(seed, CYCLES_EACH))
+
+
+def real(minor: int, seed: int) -> list[Any]:
     """The scheduler's answers; a plugin that scores 0 is left out, which a plugin that is skipped is as well."""
 
     def lines() -> Iterator[Any]:
         previous = None
-        for configuration, cycle in cases(seed):
+        for configuration, cycle in cases(minor, seed):
             if configuration is not previous:
                 yield {"configuration": configuration}
                 previous = configuration
             yield cycle
 
-    found = answers(path, lines())
+    found = answers(ask(lambda: program(minor)), lines())
     for answer in found:
         for node in answer["nodes"].values():
             scores = node.pop("scores", {})
@@ -64,7 +71,7 @@ def real(path: Path, seed: int) -> list[Any]:
     return found
 
 
-def model(case: Case, minor: int = 37) -> dict[str, Any]:
+def model(case: Case, minor: int) -> dict[str, Any]:
     """The model's answer in the form of the program's."""
     configuration, cycle = case
     profile = read_profiles(configuration, minor)["packer"]
@@ -87,24 +94,29 @@ def model(case: Case, minor: int = 37) -> dict[str, Any]:
     for position, index in enumerate(feasible):
         own = {name: values[position] for name, values in scores.items() if values[position]}
         nodes[state.nodes[index].name] = {"total": totals[position], "scores": own}
+    if minor < HEAP_SINCE:
+        return {"nodes": nodes}
     return {"nodes": nodes, "taken": state.nodes[feasible[heap_winner(totals)]].name}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_model_says_what_the_real_plugins_say(seed: int) -> None:
+@pytest.mark.parametrize("minor", MINORS)
+def test_the_model_says_what_the_real_plugins_say(minor: int, seed: int) -> None:
     """Rejections, scores by plugin, totals and the node taken are equal in each of 3,000 cycles."""
-    found = real(ask(program), seed)
+    found = real(minor, seed)
 
     assert CONFIGURATIONS * CYCLES_EACH == len(found)
-    for case, answer in zip(cases(seed), found, strict=True):
-        assert answer == model(case), case
+    for case, answer in zip(cases(minor, seed), found, strict=True):
+        assert answer == model(case, minor), case
 
 
-def test_the_balance_formula_of_another_minor_is_noticed() -> None:
-    """The same comparison finds the model of 1.35 wrong wherever it balances differently."""
-    found = real(ask(program), 0)
+@pytest.mark.parametrize(("minor", "other"), [(34, 36), (37, 35)])
+def test_the_balance_formula_of_another_minor_is_noticed(minor: int, other: int) -> None:
+    """The same comparison finds the model of the wrong side of 1.36 wrong wherever it balances differently."""
+    found = real(minor, 0)
 
-    wrong = sum(answer != model(case, minor=35) for case, answer in zip(cases(0), found, strict=True))
+    asked = zip(cases(minor, 0), found, strict=True)
+    wrong = sum(answer["nodes"] != model(case, other)["nodes"] for case, answer in asked)
     assert wrong > 500
 
 
@@ -113,8 +125,8 @@ def test_the_cases_reach_what_they_are_for() -> None:
     telling: Counter[str] = Counter()
     rejecting: Counter[str] = Counter()
     strategies: Counter[str] = Counter()
-    for case in cases(0):
-        nodes = model(case)["nodes"].values()
+    for case in cases(37, 0):
+        nodes = model(case, 37)["nodes"].values()
         rejecting.update({node["rejectedBy"] for node in nodes if "rejectedBy" in node})
         scored = [node["scores"] for node in nodes if "rejectedBy" not in node]
         telling.update(name for name in MODELED_SCORES if len({scores.get(name, 0) for scores in scored}) > 1)

@@ -17,18 +17,21 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 SCORERS = ("TaintToleration", "NodeAffinity", "NodeResourcesFit", "VolumeBinding", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeResourcesBalancedAllocation", "ImageLocality")  # fmt: skip
+#: First minor in which DynamicResources scores; an older scheduler refuses a configuration that lets it.
+DYNAMIC_RESOURCES_SINCE = 35
 FILTERS = ("NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")  # fmt: skip
 RESOURCES = ("cpu", "memory", GPU, "ephemeral-storage", "hugepages-2Mi", "gpu", "pods", "example.com/fpga")
 IMAGES = (("train:1", 734003200), ("registry:5000/etl", 52428800), ("render:2", 4000000000), ("tiny:1", 9000))
 
 
-def configurations(seed: int, count: int) -> Iterator[Object]:
+def configurations(seed: int, count: int, minor: int = 37) -> Iterator[Object]:
     """Scheduler configurations with one profile, the default one first."""
     rng = random.Random(seed)
+    scorers = [name for name in SCORERS if name != "DynamicResources" or minor >= DYNAMIC_RESOURCES_SINCE]
     for number in range(count):
         profile: Object = {"schedulerName": "packer"}
         if number:
-            profile["plugins"] = _plugins(rng)
+            profile["plugins"] = _plugins(rng, scorers)
             profile["pluginConfig"] = _arguments(rng)
         yield {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -37,20 +40,20 @@ def configurations(seed: int, count: int) -> Iterator[Object]:
         }
 
 
-def _plugins(rng: random.Random) -> Object:
+def _plugins(rng: random.Random, scorers: list[str]) -> Object:
     def weight() -> int:
         return rng.choice([1, 2, 5, 10, 1300])
 
-    chosen = rng.sample(SCORERS, rng.randint(0, 4))
+    chosen = rng.sample(scorers, rng.randint(0, 4))
     enabled = [{"name": name, **({"weight": weight()} if rng.random() < 0.8 else {})} for name in chosen]
-    disabled = [{"name": name} for name in rng.sample(SCORERS, rng.randint(0, 4)) if name not in chosen]
+    disabled = [{"name": name} for name in rng.sample(scorers, rng.randint(0, 4)) if name not in chosen]
     plugins: Object = {"score": {"enabled": enabled, "disabled": disabled}}
     if rng.random() < 0.15:
         plugins["score"]["disabled"] = [{"name": "*"}]
     if rng.random() < 0.15:
         plugins["filter"] = {"disabled": [{"name": rng.choice(FILTERS)}]}
     if rng.random() < 0.15:
-        name = rng.choice(SCORERS)
+        name = rng.choice(scorers)
         plugins["multiPoint"] = {"enabled": [{"name": name, "weight": weight()}]}
     return plugins
 
@@ -110,17 +113,66 @@ def cycles(seed: int, count: int) -> Iterator[Object]:
     rng = random.Random(seed)
     for number in range(count):
         busy = rng.random() < 0.4
-        nodes = [_node(rng, f"n{index}") for index in range(rng.randint(1, 9))]
+        nodes = [random_node(rng, f"n{index}") for index in range(rng.randint(1, 9))]
         pods = [
-            _pod(rng, f"p{index}", rng.choice(nodes)["metadata"]["name"], rich=busy)
+            random_pod(rng, f"p{index}", rng.choice(nodes)["metadata"]["name"], rich=busy)
             for index in range(rng.choice([0, 1, 2, 4, 8, 12]))
         ]
-        case: Object = {"nodes": nodes, "pods": pods, "pod": _pod(rng, f"incoming-{number}", "", rich=busy)}
+        case: Object = {
+            "nodes": nodes,
+            "pods": pods,
+            "pod": random_pod(rng, f"incoming-{number}", "", rich=busy),
+        }
         _add_owners(rng, case)
         yield case
 
 
-def _node(rng: random.Random, name: str) -> Object:
+def preemptions(seed: int, count: int) -> Iterator[Object]:
+    """Cases in which a pod meets full nodes, of pods below and above its priority, with disruption budgets."""
+    rng = random.Random(seed)
+    for number in range(count):
+        rich = rng.random() < 0.3
+        nodes = [random_node(rng, f"n{index}") for index in range(rng.randint(1, 6))]
+        pods = [
+            random_pod(rng, f"p{index}", rng.choice(nodes)["metadata"]["name"], rich=rich)
+            for index in range(len(nodes) * rng.randint(3, 12))
+        ]
+        moments = rng.sample(range(60 * len(pods)), len(pods))
+        for pod, moment in zip(pods, moments, strict=True):
+            pod["spec"]["priority"] = rng.choice([-10, 0, 0, 3, 3, 3, 3, 100])
+            pod["status"]["startTime"] = (
+                f"2026-01-01T{moment // 3600:02}:{moment // 60 % 60:02}:{moment % 60:02}Z"
+            )
+        pod = random_pod(rng, f"incoming-{number}", "", rich=rich)
+        pod["spec"]["priority"] = rng.choice([3, 5, 50])
+        if rng.random() < 0.8:
+            # most preemptors may use most nodes
+            pod["spec"].pop("nodeSelector", None)
+            pod["spec"]["tolerations"] = [{"operator": "Exists"}]
+        for container in pod["spec"]["containers"]:
+            container["resources"]["requests"] = {"cpu": rng.choice(["1", "2", "4"]), "memory": "3Gi"}
+            if rng.random() < 0.3:
+                container["resources"]["requests"][GPU] = "1"
+        yield {
+            "nodes": nodes,
+            "pods": pods,
+            "pod": pod,
+            "budgets": [_budget(rng, i) for i in range(rng.randint(0, 3))],
+        }
+
+
+def _budget(rng: random.Random, number: int) -> Object:
+    """Its status is all that preemption reads beside the selector."""
+    return {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"budget-{number}", "namespace": rng.choice(["default", "default", "team"])},
+        "spec": {"selector": _label_selector(rng)},
+        "status": {"disruptionsAllowed": rng.choice([0, 0, 1, 2])},
+    }
+
+
+def random_node(rng: random.Random, name: str) -> Object:
+    """A node with any of what the model knows of nodes."""
     cpu, memory = rng.choice([4, 8, 16, 64]), rng.choice([8, 32, 64, 256])
     allocatable = {
         "cpu": rng.choice([str(cpu), f"{cpu * 1000 - 137}m"]),
@@ -169,7 +221,8 @@ def _node(rng: random.Random, name: str) -> Object:
     return node
 
 
-def _pod(rng: random.Random, name: str, node: str, *, rich: bool) -> Object:
+def random_pod(rng: random.Random, name: str, node: str, *, rich: bool) -> Object:
+    """A pod, bound if `node` is not empty; a `rich` one has affinity to pods and spreads."""
     labels = {"app": rng.choice("xyz")}
     if rng.random() < 0.5:
         labels["job"] = rng.choice(["1", "2"])

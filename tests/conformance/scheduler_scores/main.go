@@ -5,7 +5,13 @@
 // {"nodes": [...], "pods": [...], "pod": {...}} with core/v1 objects, and optionally "services",
 // "replicationControllers", "replicaSets" and "statefulSets". The answer maps each node to the plugin that
 // rejects it, or to its weighted scores by plugin and their total, and names the node that the scheduler takes
-// with all nodes examined in the order of the case.
+// with all nodes examined in the order of the case, if that is settled.
+//
+// With "budgets", be it an empty list of policy/v1 PodDisruptionBudgets, a pod that no node takes preempts: the
+// answer has the victims on each node that preemption could choose, most important first, with the number of
+// budgets that their eviction breaks, and the node that it does choose.
+//
+// What differs between minor versions of the framework is in minor.go; the rest is one file for all of them.
 package main
 
 import (
@@ -18,10 +24,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -29,8 +36,9 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
@@ -49,6 +57,8 @@ type line struct {
 	ReplicationControllers []*v1.ReplicationController `json:"replicationControllers"`
 	ReplicaSets            []*appsv1.ReplicaSet        `json:"replicaSets"`
 	StatefulSets           []*appsv1.StatefulSet       `json:"statefulSets"`
+
+	Budgets []*policyv1.PodDisruptionBudget `json:"budgets"`
 }
 
 type nodeAnswer struct {
@@ -57,9 +67,16 @@ type nodeAnswer struct {
 	Total      int64            `json:"total"`
 }
 
+type victimsAnswer struct {
+	Pods       []string `json:"pods"`
+	Violations int64    `json:"violations"`
+}
+
 type answer struct {
-	Nodes map[string]*nodeAnswer `json:"nodes"`
-	Taken string                 `json:"taken,omitempty"`
+	Nodes     map[string]*nodeAnswer    `json:"nodes"`
+	Taken     string                    `json:"taken,omitempty"`
+	Victims   map[string]*victimsAnswer `json:"victims,omitempty"`
+	Preempted string                    `json:"preempted,omitempty"`
 }
 
 // currentSnapshot lets one framework look at the nodes of one case after another.
@@ -124,18 +141,18 @@ func (o *oracle) configure(text []byte) error {
 	if err != nil {
 		return err
 	}
-	noEvents := func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) }
-	o.profiles, err = profile.NewMap(o.ctx, configuration.Profiles, frameworkplugins.NewInTreeRegistry(), noEvents,
+	options := append(ofThisMinor(o.factory, o.nodes),
 		frameworkruntime.WithComponentConfigVersion(configuration.APIVersion),
 		frameworkruntime.WithClientSet(client),
 		frameworkruntime.WithInformerFactory(o.factory),
 		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(o.ctx, claims, slices, o.factory)),
-		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(o.factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithSnapshotSharedLister(o.nodes),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
-		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
+		frameworkruntime.WithPodNominator(noNominations{}),
 		frameworkruntime.WithParallelism(1),
 	)
+	o.profiles, err = profile.NewMap(
+		o.ctx, configuration.Profiles, frameworkplugins.NewInTreeRegistry(), noEvents, options...)
 	return err
 }
 
@@ -167,7 +184,7 @@ func (o *oracle) ask(l *line) (*answer, error) {
 	if !status.IsSuccess() {
 		return nil, fmt.Errorf("%s: PreFilter: %s", l.Pod.Name, status.Message())
 	}
-	var feasible []fwk.NodeInfo
+	var feasible, potential []fwk.NodeInfo
 	for _, node := range l.Nodes {
 		info, err := o.nodes.NodeInfos().Get(node.Name)
 		if err != nil {
@@ -179,12 +196,18 @@ func (o *oracle) ask(l *line) (*answer, error) {
 			feasible = append(feasible, info)
 		case status.IsRejected():
 			a.Nodes[node.Name] = &nodeAnswer{RejectedBy: status.Plugin()}
+			if status.Code() == fwk.Unschedulable {
+				potential = append(potential, info)
+			}
 		default:
 			return nil, fmt.Errorf("%s: Filter: %s", l.Pod.Name, status.Message())
 		}
 	}
 	if len(feasible) == 0 {
-		return a, nil
+		if l.Budgets == nil || len(potential) == 0 {
+			return a, nil
+		}
+		return a, o.preempt(f, state, l, potential, a)
 	}
 	if status := f.RunPreScorePlugins(o.ctx, state, l.Pod, feasible); !status.IsSuccess() {
 		return nil, fmt.Errorf("%s: PreScore: %s", l.Pod.Name, status.Message())
@@ -200,8 +223,35 @@ func (o *oracle) ask(l *line) (*answer, error) {
 		}
 		a.Nodes[node.Name] = &nodeAnswer{Scores: scores, Total: node.TotalScore}
 	}
-	a.Taken = framework.NewSortedScoredNodes(scored).Pop().Name
+	a.Taken = taken(scored)
 	return a, nil
+}
+
+// preempt looks for victims on all nodes where evictions could help, as DefaultPreemption's PostFilter does.
+func (o *oracle) preempt(
+	f framework.Framework, state fwk.CycleState, l *line, potential []fwk.NodeInfo, a *answer,
+) error {
+	args := &schedulerapi.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
+	features := plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	plugin, err := defaultpreemption.New(o.ctx, args, f, features)
+	if err != nil {
+		return err
+	}
+	candidates, _, err := plugin.Evaluator.DryRunPreemption(
+		o.ctx, state, l.Pod, potential, l.Budgets, 0, int32(len(potential)))
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	a.Victims = map[string]*victimsAnswer{}
+	for _, candidate := range candidates {
+		victims := &victimsAnswer{Violations: candidate.Victims().NumPDBViolations}
+		for _, pod := range candidate.Victims().Pods {
+			victims.Pods = append(victims.Pods, pod.Name)
+		}
+		a.Victims[candidate.Name()] = victims
+	}
+	a.Preempted = plugin.Evaluator.SelectCandidate(o.ctx, candidates).Name()
+	return nil
 }
 
 func replace[T any](informer cache.SharedIndexInformer, objects []T) error {

@@ -1,4 +1,4 @@
-"""The Go program beside this file, built once from the module that go.sum pins and kept with the binaries."""
+"""The Go programs in this folder and beside it, one per Kubernetes minor, built once and kept with the binaries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 
 from binpackgen_e2e import binaries
 
+#: Folders of the programs by minor; each pins the module of its own.
+FOLDERS = {34: "scheduler_scores_1_34", 37: "scheduler_scores"}
 
-def program() -> Path:
+
+def program(minor: int) -> Path:
     """The built program. Raises UnavailableError where it cannot be had."""
-    return binaries.program(Path(__file__).resolve().parent, "k8s.io/kubernetes")
+    return binaries.program(Path(__file__).resolve().parents[1] / FOLDERS[minor], "k8s.io/kubernetes")
 
 
 def answers(path: Path, lines: Iterable[Any]) -> list[Any]:
