@@ -11,6 +11,8 @@ from binpackgen.metrics.changes import Change
 
 from .api import Api, Kind, Object
 
+#: Seconds between two looks at the least, and at the most where nothing changes.
+_AGAIN, _UNASKED = 0.05, 0.5
 #: Namespace and name.
 Key = tuple[str, str]
 
@@ -101,6 +103,8 @@ class Recorder:
         """
         start = time.monotonic()
         while True:
+            with self._changed:
+                seen = len(self._changes)
             if self._failed:
                 raise BinpackgenError(f"{what}: a watch failed: {self._failed[0]}") from self._failed[0]
             self._alive()
@@ -111,7 +115,8 @@ class Recorder:
             left = seconds - (time.monotonic() - start)
             if left <= 0:
                 raise BinpackgenError(f"{what}: not after {seconds:.0f} s")
-            # asking costs a pass over the objects: a few times a second is enough
-            time.sleep(0.1)
+            # asking costs a pass over the objects: not after every change of a burst
+            time.sleep(_AGAIN)
             with self._changed:
-                self._changed.wait(min(left, 0.5))
+                if len(self._changes) == seen and not self._failed:
+                    self._changed.wait(min(left, _UNASKED))

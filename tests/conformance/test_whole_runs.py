@@ -24,8 +24,7 @@ from binpackgen.simulate.model import SchedulerProfile
 from binpackgen_e2e.binaries import binary
 from binpackgen_e2e.decisions import SchedulerAlone, scheduler_alone
 from tests.conformance.tiers import ask
-
-from .whole_runs import (
+from tests.conformance.whole_runs import (
     MOST,
     RATIO,
     Question,
