@@ -1,8 +1,9 @@
 """Pods come and go: who is turned away, or how long they wait.
 
 Arrivals are a Poisson process of pods drawn from a list. The offered load is the GPU time that they ask for, in percent
-of the cluster's. The cluster is empty at first, so the first half of the arrivals, about four mean durations, counts
-for nothing. The list's own durations are so uneven that the load is stated as it came out.
+of the cluster's, and is told as it came out. With exponential durations the cluster is empty at first, so that the first
+half of the arrivals, about four mean durations, counts for nothing. The list's own durations are so uneven that it would
+take years to fill: there the pods that would be there come first, each with what is left of its time.
 """
 
 from __future__ import annotations
@@ -27,16 +28,12 @@ SIZES = (0, 1, 2, 4, 8)
 
 
 class Mix(NamedTuple):
-    """Pods in order of arrival."""
+    """Pods in order of arrival; `first` is the first that counts."""
 
     requests: tuple[Request, ...]
     arrives: tuple[float, ...]
     lasts: tuple[float, ...]
-
-    @property
-    def first(self) -> int:
-        """The first arrival that counts."""
-        return len(self.requests) // 2
+    first: int
 
 
 class Departures(NamedTuple):
@@ -56,11 +53,23 @@ def drawn(pods: Sequence[Request], gpus: int, load: float, count: int, seed: int
 
 
 def drawn_with_durations(pods: Sequence[Run], gpus: int, load: float, count: int, seed: int) -> Mix:
-    """Each pod stays as long as it did in the trace."""
+    """Each pod stays as long as it did in the trace; `count` is without those that are there from the start.
+
+    As many are there as would be in the long run if nobody were turned away, the long ones as often as they are long,
+    each at a random point of its time.
+    """
     rng = random.Random(seed)  # noqa: S311  the same arrivals every time are what is wanted
     rate = load / 100 * gpus / fmean(pod.request.gpus * pod.lasts for pod in pods)
+    there = round(rate * fmean(pod.lasts for pod in pods))
+    before = rng.choices(pods, [pod.lasts for pod in pods], k=there)
     picks = [rng.choice(pods) for _ in range(count)]
-    return _mix([(pick.request, pick.lasts) for pick in picks], rate, rng)
+    mix = _mix([(pick.request, pick.lasts) for pick in picks], rate, rng)
+    return Mix(
+        (*(pod.request for pod in before), *mix.requests),
+        (*(0.0 for _ in before), *mix.arrives),
+        (*(rng.random() * pod.lasts for pod in before), *mix.lasts),
+        there,
+    )
 
 
 def _mix(pods: Sequence[tuple[Request, float]], rate: float, rng: random.Random) -> Mix:
@@ -69,7 +78,12 @@ def _mix(pods: Sequence[tuple[Request, float]], rate: float, rng: random.Random)
     for _ in pods:
         now += rng.expovariate(rate)
         arrives.append(now)
-    return Mix(tuple(request for request, _ in pods), tuple(arrives), tuple(lasts for _, lasts in pods))
+    return Mix(
+        tuple(request for request, _ in pods),
+        tuple(arrives),
+        tuple(lasts for _, lasts in pods),
+        len(pods) // 2,
+    )
 
 
 def play(
@@ -130,7 +144,7 @@ def play(
 def _offered(mix: Mix, begin: float, end: float) -> float:
     """Mean number of devices in use between two times if nobody were turned away."""
     seconds = 0.0
-    for request, arrives, lasts in zip(*mix, strict=True):
+    for request, arrives, lasts in zip(mix.requests, mix.arrives, mix.lasts, strict=True):
         seconds += request.gpus * max(0.0, min(arrives + lasts, end) - max(arrives, begin))
     return seconds / (end - begin)
 
