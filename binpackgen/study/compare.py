@@ -278,6 +278,8 @@ def _one(
         found.courses = [
             Course(strategy.name, short[name], measures.curve(timeline, name)) for name in resources
         ]
+    elif not found.map:
+        found.map = _map(subject, timeline, timeline.end)
     return found, None
 
 

@@ -11,13 +11,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..errors import BinpackgenError
-from ..finding import Finding
+from ..finding import Finding, Severity
 from ..plan.model import Amount, PodGroup, Pool
+from ..profile.codes import FITS_NOWHERE
 from ..simulate.cycle import scheduler_order
 from ..simulate.matching import Requirement, Taint, Toleration
 from ..simulate.model import ClusterState, Node, PodShape, PreferredNodes
+from ..simulate.workload.fitting import homeless
 from ..simulate.workload.model import Workload
 from ..simulate.workload.synthetic import draw_workload
+from ..source import Span
 from .mix import DURATIONS, rates
 from .subject import Subject
 from .use import capacity, wants
@@ -247,7 +250,17 @@ def read_trace(
         cluster = subject.cluster()
     if not cluster.nodes:
         raise BinpackgenError("there are no nodes to place anything on")
-    return Trace(adopt(subject, recorded), cluster, recorded), notes, reading.findings
+    trace = Trace(adopt(subject, recorded), cluster, recorded)
+    # with nodes of its own the reader has looked
+    lost = () if recorded.nodes else homeless(trace.recorded.shapes, cluster.nodes)
+    findings = [*reading.findings, *(_fits_nowhere(workload, trace.recorded, shape) for shape in lost)]
+    return trace, notes, tuple(findings)
+
+
+def _fits_nowhere(file: str, workload: Workload, shape: int) -> Finding:
+    count = sum(submission.shapes.count(shape) for submission in workload.submissions)
+    message = f"no node of the profile takes {workload.shapes[shape].name} ({count:,} pods): by size, GPU type, labels or taints"
+    return Finding(FITS_NOWHERE.code, FITS_NOWHERE.name, Severity.WARNING, message, Span(file, 1, 1, 1, 1))
 
 
 def _is_list(file: str) -> bool:

@@ -54,6 +54,7 @@ _OF_NODE = ("DaemonSet", "Node")
 MOST_PODS = 100_000
 
 T = TypeVar("T")
+N = TypeVar("N", PodShape, Node)
 
 
 class _Class(NamedTuple):
@@ -161,7 +162,7 @@ class _Reader:
     def nodes(self) -> list[Node]:
         """The nodes in the scheduler's order."""
         read = (
-            self._read(placed, lambda placed: self._once(placed) and read_node(placed.item))
+            self._read(placed, lambda placed: self._once(placed) and _lawful(read_node(placed.item)))
             for placed in self.of_kind("Node")
         )
         return scheduler_order(node for node in read if node)
@@ -270,7 +271,7 @@ class _Reader:
         shape = settled(
             read_pod({"kind": "Pod", "metadata": metadata, "spec": without_claims(free)}, self.owners)
         )
-        self.pods.append((shape, placed))
+        self.pods.append((_lawful(shape), placed))
         labels = metadata.get("labels") or {}
         queue_labels = [labels, *(self._labels.get(owner, {}) for owner in owners)]
         queue_labels.append(self._labels.get(("JobSet", _namespace(item), labels.get(JOBSET_NAME, "")), {}))
@@ -307,7 +308,7 @@ class _Reader:
         first = len(self.pods)
         for template, spec in zip(made, _pod_specs(item), strict=True):
             self._tell_claims(placed, spec)
-            self.pods += [(template.shape, placed)] * template.pods
+            self.pods += [(_lawful(template.shape), placed)] * template.pods
         labels = metadata.get("labels") or {}
         if item["kind"] == "CronJob":
             labels = {**labels, **((item["spec"]["jobTemplate"].get("metadata") or {}).get("labels") or {})}
@@ -383,6 +384,15 @@ def _namespace(item: Object) -> str:
 
 def _name(item: Object) -> str:
     return str((item.get("metadata") or {}).get("name") or "")
+
+
+def _lawful(item: N) -> N:
+    """A pod or a node as it is. Raises ValueError for an amount below zero."""
+    amounts = item.requests if isinstance(item, PodShape) else item.allocatable
+    negative = [f"{name} {amount}" for name, amount in amounts.items() if amount < 0]
+    if negative:
+        raise ValueError(f"{', '.join(negative)}: an amount is not negative")
+    return item
 
 
 def _controllers(item: Object) -> Iterator[tuple[str, str, str]]:

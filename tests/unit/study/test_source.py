@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from binpackgen.errors import BinpackgenError
 from binpackgen.simulate.matching import Requirement, Toleration
 from binpackgen.simulate.model import Node, PodShape, PreferredNodes, requests_of
 from binpackgen.simulate.workload.model import Submission, Workload
-from binpackgen.study.source import MODEL, Trace, adopt, adopt_nodes, at_load
+from binpackgen.study.source import MODEL, Trace, adopt, adopt_nodes, at_load, read_trace
 from binpackgen.study.strategies import read_strategies
 from tests.unit.study.conftest import Make
 
@@ -90,3 +92,14 @@ def test_a_record_without_times_has_no_load(make: Make) -> None:
 
     with pytest.raises(BinpackgenError, match="how long they run"):
         at_load(trace, 1.0, (GPU, "cpu", "memory"))
+
+
+def test_pods_that_no_pool_takes_are_a_warning(make: Make, tmp_path: Path) -> None:
+    """Too large, and of a GPU type that the profile does not have; the others are not named."""
+    file = tmp_path / "pods.csv"
+    rows = ["p1,4000,4096,1,1000,A100", "p2,900000,4096,0,0,", "p3,4000,4096,1,1000,H100"]
+    file.write_text("\n".join(["name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec", *rows]) + "\n")
+    _, _, findings = read_trace(make(), str(file), None)
+
+    assert [("BP025", str(file)), ("BP025", str(file))] == [(one.code, one.span.file) for one in findings]
+    assert ["900000m-4096Mi-0gpu", "4000m-4096Mi-1gpu-H100"] == [one.message.split()[6] for one in findings]

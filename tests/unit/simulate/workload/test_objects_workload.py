@@ -441,3 +441,17 @@ def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
     from_yaml = read_objects([str(tmp_path / "x.yaml")]).workload
 
     assert from_json[1:] == from_yaml[1:]
+
+
+def test_amounts_below_zero_are_said(tmp_path: Path) -> None:
+    """Of pods and of nodes; a negative request would make room."""
+    small = node("n-0")
+    small["status"]["allocatable"]["cpu"] = "-4"
+    files = write(tmp_path, small, pod("a", spec=spec_of("-1")))
+
+    found = [line.partition("BP022 ")[2] for line in complaints(tmp_path, files)]
+
+    assert [
+        "Node n-0 is not in the form of its kind: cpu -4000: an amount is not negative",
+        "Pod ml/a is not in the form of its kind: cpu -1000: an amount is not negative",
+    ] == found
