@@ -17,15 +17,16 @@ import time
 
 def main() -> None:
     """Follow orders until the input ends, then clean up."""
-    watched: list[int] = []
+    watched: dict[int, None] = {}
     undo: list[list[str]] = []
     folders: list[str] = []
     for line in sys.stdin:
         order, _, value = line.rstrip("\n").partition(" ")
         if order == "watch":
-            watched.append(int(value))
+            watched[int(value)] = None
         elif order == "forget":
-            watched.remove(int(value))
+            # one that was killed before is forgotten twice
+            watched.pop(int(value), None)
         elif order == "undo":
             undo.append(json.loads(value))
         elif order == "undone":

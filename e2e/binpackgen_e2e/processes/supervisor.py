@@ -186,7 +186,8 @@ class Supervisor:
         if self._guardian.stdin is not None and not self._guardian.stdin.closed:
             for process in backwards:
                 self._order(f"forget {process.pid}")
-            self._guardian.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self._guardian.stdin.close()
         self._guardian.wait()
         self.processes.clear()
 

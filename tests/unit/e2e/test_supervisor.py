@@ -119,3 +119,13 @@ def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path, number: sign
 def test_free_ports_are_different_ones() -> None:
     ports = free_ports(50)
     assert len(set(ports)) == 50
+
+
+def test_a_process_killed_before_the_end_is_forgotten_once() -> None:
+    """And once more at the end, which must not end the guardian: it is there until all is gone."""
+    with Supervisor() as supervisor:
+        supervisor.start("one", ["sleep", "600"])
+        supervisor.start("other", ["sleep", "600"])
+        supervisor.kill("one")
+
+    assert 0 == supervisor._guardian.returncode
