@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scheduler.arithmetic import MAX_NODE_SCORE, shape_score
-from .filters import CORDON, accepts_node, is_ignored, tolerates_node
-from .matching import Selector, tolerated
+from .filters import is_ignored, is_open
+from .matching import Selector
 from .model import (
     DEFAULT_REQUESTS,
     Amounts,
@@ -112,7 +112,7 @@ class Tables:
             shapes,
             members,
             lambda pod: (pod.node_selector, pod.required_nodes, pod.tolerations),
-            lambda pod, node: int(_is_allowed(pod, node, profile)),
+            lambda pod, node: int(is_open(pod, node, profile)),
         )
         images = _by_class(
             shapes,
@@ -309,13 +309,3 @@ def _label_keys(profile: SchedulerProfile, shapes: Sequence[PodShape]) -> frozen
     added = (*(profile.added_nodes or ()), *(term.selector for term in profile.added_preferences))
     every = (*added, *(selector for several in selectors.values() for selector in several))
     return frozenset(requirement.key for selector in every for requirement in selector)
-
-
-def _is_allowed(pod: PodShape, node: Node, profile: SchedulerProfile) -> bool:
-    """The filters that look at labels and taints."""
-    filters = profile.filters
-    if "NodeUnschedulable" in filters and node.unschedulable and not tolerated(CORDON, pod.tolerations):
-        return False
-    if "TaintToleration" in filters and not tolerates_node(pod, node):
-        return False
-    return "NodeAffinity" not in filters or accepts_node(pod, node, profile)

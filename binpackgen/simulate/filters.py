@@ -60,6 +60,16 @@ def accepts_node(pod: PodShape, node: Node, profile: SchedulerProfile) -> bool:
     return pod.accepts(node) and (added is None or any(matches(term, node.labels) for term in added))
 
 
+def is_open(pod: PodShape, node: Node, profile: SchedulerProfile) -> bool:
+    """Whether those of the filters that look at cordons, taints and labels let the pod on the node."""
+    filters = profile.filters
+    if "NodeUnschedulable" in filters and node.unschedulable and not tolerated(CORDON, pod.tolerations):
+        return False
+    if "TaintToleration" in filters and not tolerates_node(pod, node):
+        return False
+    return "NodeAffinity" not in filters or accepts_node(pod, node, profile)
+
+
 def node_resources_fit(pod: PodShape, cluster: ClusterState, profile: SchedulerProfile) -> Passes:
     """Real requests must fit what is left; what the pod does not request is not looked at."""
     wanted = [

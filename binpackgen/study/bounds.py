@@ -20,7 +20,8 @@ import numpy as np
 
 from ..errors import BinpackgenError
 from ..simulate.model import ClusterState, PodShape
-from .use import PODS, capacity, look, may_run, wants
+from ..simulate.workload.fitting import look, may_run
+from .use import PODS, capacity, wants
 
 #: Seconds that a MILP may take; its dual bound holds whenever it stops.
 MILP_SECONDS = 10.0

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..simulate.model import ClusterState, PodShape
-from .use import PODS, Amounts, capacity, look, may_run, wants
+from ..simulate.workload.fitting import look, may_run
+from .use import PODS, Amounts, capacity, wants
 
 
 class Fragmentation(NamedTuple):

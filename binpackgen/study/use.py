@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulate.filters import tolerates_node
-from ..simulate.model import ClusterState, Node, PodShape
+from ..simulate.model import ClusterState, PodShape
 from ..simulate.timeline.result import Log, Timeline
 
 Amounts = NDArray[np.int64]
@@ -52,17 +51,6 @@ def running_at(timeline: Timeline, time: float) -> Amounts:
     counts = np.zeros(len(timeline.shapes), np.int64)
     np.add.at(counts, timeline.log.shapes[:until], timeline.log.signs[:until])
     return counts
-
-
-def look(node: Node) -> object:
-    """Equal for nodes that pods can't tell apart but by name, allocatable left out."""
-    labels = frozenset(item for item in node.labels.items() if item[1] != node.name)
-    return labels, node.taints, node.unschedulable
-
-
-def may_run(shape: PodShape, node: Node) -> bool:
-    """Whether labels, taints and cordon let the pod onto the node."""
-    return not node.unschedulable and shape.accepts(node) and tolerates_node(shape, node)
 
 
 def _held(cluster: ClusterState, node: int, resource: str) -> int:

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...study.compare import Comparison
 from ..packing_map import svg
-from ..printable import counted, printable
+from ..pages import pages
+from ..printable import counted
 from .figures import GROUPS, best, figure_text, groups, packing_maps, value_text
 from .pictures import over_time_chart, panel_charts, saturation_chart
 
 
 def comparison_html(comparison: Comparison) -> str:
     """The page: what was run, the pictures, the whole table, a map for each strategy."""
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    templates = pages(Path(__file__).parent)
     maps = packing_maps(comparison)
     resources = dict.fromkeys(course.resource for course in comparison.over_time)
     curves = [saturation_chart(comparison), *(over_time_chart(comparison, name) for name in resources)]
     # the pictures escape what they show themselves
-    return pages.get_template("comparison.html.j2").render(
+    return templates.get_template("comparison.html.j2").render(
         run=comparison,
         bars=[Markup(panel) for panel in panel_charts(comparison)],  # noqa: S704
         curves=[Markup(curve) for curve in curves if curve],  # noqa: S704
@@ -42,8 +33,3 @@ def comparison_html(comparison: Comparison) -> str:
         value=value_text,
         counted=counted,
     )
-
-
-def _shown(value: Any) -> Any:
-    """Whatever enters the page, without characters that change how it is read; before it is escaped."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

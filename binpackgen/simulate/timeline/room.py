@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..filters import CORDON, accepts_node, is_ignored, tolerates_node
-from ..matching import tolerated
-from ..model import ClusterState, Node, PodShape, SchedulerProfile
+from ..filters import is_ignored, is_open
+from ..model import ClusterState, PodShape, SchedulerProfile
 
 Amounts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -85,16 +84,6 @@ class Room:
             large = (self.asks[shape] <= self.allocatable).all(axis=1)
             mask = self._allowed[shape] = np.array(answers, bool) & large
         return mask
-
-
-def is_open(pod: PodShape, node: Node, profile: SchedulerProfile) -> bool:
-    """Whether the filters that look at labels and taints let the pod on the node."""
-    filters = profile.filters
-    if "NodeUnschedulable" in filters and node.unschedulable and not tolerated(CORDON, pod.tolerations):
-        return False
-    if "TaintToleration" in filters and not tolerates_node(pod, node):
-        return False
-    return "NodeAffinity" not in filters or accepts_node(pod, node, profile)
 
 
 def _keys(pod: PodShape, profile: SchedulerProfile) -> set[str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from binpackgen.report.packing_map import svg
-from binpackgen.report.printable import printable
+from binpackgen.report.pages import pages
 
 from ..outcome import Outcome, Run
 from .figures import (
@@ -27,16 +25,8 @@ from .figures import (
 
 def html_text(run: Run) -> str:
     """The page: the verdict, the table of all bars, then each scenario with its maps and evidence."""
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    pages.globals |= {
+    templates = pages(Path(__file__).parent)
+    templates.globals |= {
         "control_text": control_text,
         "figure": figure,
         "pictures": _pictures,
@@ -47,13 +37,8 @@ def html_text(run: Run) -> str:
         "outcome_verdict": outcome_verdict,
         "why_missing": why_missing,
     }
-    page = pages.get_template("page.html.j2")
+    page = templates.get_template("page.html.j2")
     return page.render(run=run, passed=bool(run.outcomes) and run.passed, words=run_verdict(run))
-
-
-def _shown(value: Any) -> Any:
-    """Whatever enters the page, without characters that change how it is read; before it is escaped."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _pictures(outcome: Outcome) -> list[Markup]:
