@@ -358,6 +358,14 @@ class Plan(NamedTuple):
         """The pool of that name."""
         return self.pools_by_name[name]
 
+    def cohort_root(self, queue: PlannedQueue) -> str | None:
+        """The cohort at the top of a queue's cohorts; those below it have no quota or limit of their own."""
+        parents = {cohort.name: cohort.parent for cohort in self.cohorts}
+        root = queue.cohort
+        while root is not None and parents.get(root):
+            root = parents[root]
+        return root
+
     @property
     def default_tier(self) -> str | None:
         """The tier of pods that name none."""

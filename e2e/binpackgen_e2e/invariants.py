@@ -54,7 +54,7 @@ def quota_breaches(plan: Plan, changes: Iterable[Change]) -> list[Breach]:
     ClusterQueues as they stand; queues that the plan does not know are passed over.
     """
     queues = {queue.name: queue for queue in plan.queues}
-    pools = {queue.name: _cohort_root(plan, queue) for queue in plan.queues}
+    pools = {queue.name: plan.cohort_root(queue) for queue in plan.queues}
     nominal = {
         (queue.name, flavor, resource): amount
         for queue in plan.queues
@@ -273,15 +273,6 @@ def _borrowable(
         for other in queues
         if other.name != queue.name and other.source.lends and roots[other.name] == roots[queue.name]
     )
-
-
-def _cohort_root(plan: Plan, queue: PlannedQueue) -> str | None:
-    """The cohort at the top of a queue's cohorts; those below it have no quota or limit of their own."""
-    parents = {cohort.name: cohort.parent for cohort in plan.cohorts}
-    root = queue.cohort
-    while root is not None and parents.get(root):
-        root = parents[root]
-    return root
 
 
 def _is_whole(requests: Mapping[str, int], pool: Pool) -> bool:

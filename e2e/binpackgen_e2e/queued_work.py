@@ -176,8 +176,8 @@ def rivals(plan: Plan, most_jobs: int) -> Rivals | None:
             if (
                 pair[0].name == pair[1].name
                 or light.piece.flavor != heavy.piece.flavor
-                or cohort_root(plan, pair[0]) is None
-                or cohort_root(plan, pair[0]) != cohort_root(plan, pair[1])
+                or plan.cohort_root(pair[0]) is None
+                or plan.cohort_root(pair[0]) != plan.cohort_root(pair[1])
                 or not all(queue.source.borrows and queue.source.lends for queue in pair)
                 or any(queue.source.preemption.reclaim_within_cohort != "Any" for queue in pair)
                 or not 0 < weights[0] <= weights[1]
@@ -300,18 +300,9 @@ def times_in(whole: Amount, part: Amount) -> int:
     return min(counts, default=0)
 
 
-def cohort_root(plan: Plan, queue: PlannedQueue) -> str | None:
-    """The cohort at the top of a queue's cohorts."""
-    parents = {cohort.name: cohort.parent for cohort in plan.cohorts}
-    root = queue.cohort
-    while root is not None and parents.get(root):
-        root = parents[root]
-    return root
-
-
 def _lenders(plan: Plan, queue: PlannedQueue, flavor: str) -> list[PlannedQueue]:
     """Queues from which one may borrow of a flavor."""
-    root = cohort_root(plan, queue)
+    root = plan.cohort_root(queue)
     if root is None or not queue.source.borrows:
         return []
     return [
@@ -319,7 +310,7 @@ def _lenders(plan: Plan, queue: PlannedQueue, flavor: str) -> list[PlannedQueue]
         for other in plan.queues
         if other.name != queue.name
         and other.source.lends
-        and cohort_root(plan, other) == root
+        and plan.cohort_root(other) == root
         and any(quota.flavor == flavor for quota in other.quotas)
     ]
 
