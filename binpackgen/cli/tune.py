@@ -97,7 +97,7 @@ def command(
         from ..report.study.as_json import text as json_text
         from ..report.study.text import tuning_text
         from ..study import tuning
-        from ..study.patch import unified, with_values
+        from ..study.patch import replace_text, unified, with_values
         from ..study.source import Source, retargeted
         from ..study.subject import Subject, read_subject
         from ..study.workers import dask as dask_workers
@@ -123,18 +123,18 @@ def command(
                 notes=notes,
                 progress=lambda done, total, words: progress.count(done, total, f"profiles tried, {words}"),
             )
-        before = Path(profile).read_text(encoding="utf-8")
+        before = Path(profile).read_bytes().decode()
         after = with_values(before, outcome.changes, profile) if outcome.changes else before
         click.echo(tuning_text(outcome), nl=False, err=True)
         proof = evidence or (f"{profile}.tuning.json" if write and outcome.is_gain else None)
         if proof:
-            Path(proof).write_text(json_text(tuning.evidence(outcome)), encoding="utf-8")
+            replace_text(Path(proof), json_text(tuning.evidence(outcome)))
         if outcome.partial:
             return 130
         if not outcome.is_gain:
             return 1
         if write:
-            Path(profile).write_text(after, encoding="utf-8")
+            replace_text(Path(profile), after)
         else:
             click.echo(unified(before, after, profile), nl=False)
     return 0

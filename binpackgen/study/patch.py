@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
 from ..errors import BinpackgenError
@@ -41,6 +45,21 @@ def unified(before: str, after: str, file: str) -> str:
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
+
+
+def replace_text(path: FilePath, text: str) -> None:
+    """Write a file whole or not at all: it is the old one or the new one, with its mode, also behind a link."""
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if target.exists():
+            shutil.copymode(target, name)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def flow(value: Any) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from binpackgen.errors import BinpackgenError
-from binpackgen.study.patch import unified, with_values
+from binpackgen.study.patch import replace_text, unified, with_values
 
 PACKING = ("spec", "packing")
 BLOCK = """\
@@ -74,3 +76,18 @@ def test_the_patch_is_a_unified_diff() -> None:
         "+    strategy: RequestedToCapacityRatio  # as ever",
     ] == [line for line in lines[3:] if line[0] in "+-"]
     assert unified(BLOCK, BLOCK, "p.yaml") == ""
+
+
+def test_a_profile_is_replaced_whole(tmp_path: Path) -> None:
+    """Behind a link, with its mode; where that fails the old one is there and nothing else."""
+    real, link = tmp_path / "real.yaml", tmp_path / "link.yaml"
+    real.write_text("old\r\n", newline="")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    replace_text(link, "new\r\n")
+
+    assert (b"new\r\n", 0o640, True) == (real.read_bytes(), real.stat().st_mode & 0o777, link.is_symlink())
+    with pytest.raises(UnicodeEncodeError):
+        replace_text(real, "\ud800")
+    assert b"new\r\n" == real.read_bytes()
+    assert {"real.yaml", "link.yaml"} == {path.name for path in tmp_path.iterdir()}
