@@ -467,9 +467,17 @@ class TestProperties:
     @given(quantities)
     @settings(deadline=None)
     def test_canonical_forms_read_back(self, quantity: Quantity) -> None:
-        """The canonical form is the same amount, and its own canonical form."""
+        """The canonical form is the same amount, and its own canonical form.
+
+        Without a suffix it reads as a decimal one, whatever it was: 2000 in the binary notation is 2k then.
+        """
         again = Quantity(str(quantity))
-        assert (again, str(again)) == (quantity, str(quantity))
+        assert (again, str(again.in_notation(quantity.notation))) == (quantity, str(quantity))
+
+    def test_a_binary_amount_without_a_suffix_reads_as_a_decimal_one(self) -> None:
+        """As upstream's does."""
+        assert "2000" == str(Quantity.of_units(2000, Notation.BINARY_SI))
+        assert "2k" == str(Quantity("2000"))
 
     @given(quantities)
     @settings(deadline=None)

@@ -39,7 +39,8 @@ def run(
     evicted and cannot have them back. `until` ends the timeline, by default the last event does. `seed` settles what
     the scheduler leaves to chance: ties before 1.35 and where preemption begins to look.
 
-    An interrupt (Ctrl-C) ends the timeline between two events, with `partial` saying so. Raises BinpackgenError for a
+    An interrupt (Ctrl-C) ends the timeline between two events, with `partial` saying so; one after the last event is a
+    KeyboardInterrupt. Raises BinpackgenError for a
     cluster without nodes or an unknown queue, UnmodeledError for what the model does not have.
     """
     cluster = nodes if isinstance(nodes, ClusterState) else ClusterState(scheduler_order(nodes))
@@ -56,5 +57,10 @@ def run(
     )
     with Interrupt() as interrupt:
         if is_plain(workload, options):
-            return run_plain(workload, cluster, profile, options, interrupt)
-        return Events(workload, cluster, profile, options).run(interrupt)
+            timeline = run_plain(workload, cluster, profile, options, interrupt)
+        else:
+            timeline = Events(workload, cluster, profile, options).run(interrupt)
+    if interrupt.is_set and timeline.partial is None:
+        # it came after the last event: the timeline is whole, and the caller is to stop all the same
+        raise KeyboardInterrupt
+    return timeline

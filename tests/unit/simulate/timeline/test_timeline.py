@@ -328,6 +328,23 @@ def test_ctrl_c_ends_a_timeline_that_says_so(retry: Retry, pods: int) -> None:
     assert_lawful(timeline)
 
 
+def test_ctrl_c_after_the_last_event_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeline is whole then, and the command that asked for it must end all the same."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    whole = Events._timeline
+
+    def pressed(self: Events, end: float, partial: str | None) -> Timeline:
+        signal.raise_signal(signal.SIGINT)
+        return whole(self, end, partial)
+
+    monkeypatch.setattr(Events, "_timeline", pressed)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(workload_of([shape_of(1)], [Submission("j", "j", (0, 0))]), nodes_of(2), PACK)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_second_ctrl_c_does_not_wait_for_the_event() -> None:
     """Whoever presses it twice wants out."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
