@@ -142,7 +142,7 @@ def test_commands_that_do_not_simulate_import_none_of_it(tmp_path: Path, profile
 
 def test_an_interrupt_leaves_what_is_known_marked_as_partial(profile: Path) -> None:
     """Exit code 130, no traceback, and no seed that did not come to its end."""
-    arguments = ["simulate", profile.name, "--submissions", "300", "--seeds", "100", "-o", "json"]
+    arguments = ["simulate", profile.name, "--submissions", "5000", "--seeds", "100", "-o", "json"]
     process = subprocess.Popen(
         [sys.executable, "-m", "binpackgen", *arguments],
         cwd=profile.parent,
