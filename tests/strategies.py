@@ -179,6 +179,7 @@ PLAUSIBLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "packing": (
             {"cpuOnlyPods": "anywhere"},
             {"cpuOnlyPods": "cpu-pools-only"},
+            {"cpuOnlyPods": "spare-cores"},
             {"strategy": "RequestedToCapacityRatio"},
             {"keepScorers": {"NodeResourcesBalancedAllocation": 3, "ImageLocality": 1}},
         ),
@@ -221,7 +222,7 @@ PLAUSIBLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "pluginWeight": (1, 5, 100, 701, 10**6, 2**31 - 1),
         "keepScorers": ({"NodeAffinity": 5}, {"ImageLocality": 100}, {"NodeResourcesFit": 1}, {"PodTopologySpread": 100, "X": 1}, {}),
         "dominance": ("required", "best-effort"),
-        "cpuOnlyPods": ("cpu-pools-first", "cpu-pools-only", "anywhere"),
+        "cpuOnlyPods": ("cpu-pools-first", "spare-cores", "cpu-pools-only", "anywhere"),
         "percentageOfNodesToScore": (1, 50, 100),
         "serving": ({"schedulerName": "default-scheduler"}, {"schedulerName": "batch-packer"}, {"schedulerName": "s"}),
     },

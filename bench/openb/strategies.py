@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binpackgen.simulate.engine import simulator
-from binpackgen.simulate.matching import Requirement
 from binpackgen.simulate.model import ClusterState, PodShape, SchedulerProfile
 
 from .cluster import GPU, Compiled
@@ -47,7 +46,6 @@ def strategies(compiled: Compiled) -> list[Strategy]:
         Strategy("RequestedToCapacityRatio 1/1/5", ratio, _without_preferences),
         Strategy("compiled, no preferences", compiled.scheduler, _without_preferences),
         Strategy("compiled", compiled.scheduler, lambda _, pod: pod),
-        Strategy("compiled + only spare cores", compiled.scheduler, _kept_to_spare_cores),
     ]
 
 
@@ -81,24 +79,7 @@ def _nodes(found: Iterable[int | None]) -> NDArray[np.int64]:
 
 
 def _without_preferences(_: Compiled, pod: PodShape) -> PodShape:
-    return replace(pod, preferred_nodes=())
-
-
-def _kept_to_spare_cores(compiled: Compiled, pod: PodShape) -> PodShape:
-    """CPU-only pods are kept off the pools whose GPUs need all cores: stock, and not in the compiled profile.
-
-    A pool has spare cores if the smallest CPU-only job fits on a node whose GPUs all work for the job that asks for
-    most cores a GPU.
-    """
-    if GPU in pod.requests:
-        return pod
-    groups = [group for job in compiled.plan.jobs for group in job.pod_groups]
-    hungriest = max(-(-g.request.cpu // g.request.device_count) for g in groups if not g.cpu_only)
-    least = min(group.request.cpu for group in groups if group.cpu_only)
-    names = tuple(
-        pool.name
-        for pool in compiled.plan.pools
-        if pool.allocatable.cpu - hungriest * pool.allocatable.device_count >= least or not pool.has_gpus
+    """What the trace asks for, and nothing that the profile adds: GPU models are the trace's."""
+    return replace(
+        pod, preferred_nodes=(), required_nodes=pod.required_nodes if GPU in pod.requests else None
     )
-    selector = (Requirement(compiled.plan.spec.node_labels.pool, "In", names),)
-    return replace(pod, required_nodes=(selector,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..profile.load import LoadedProfile
-from .jobs import plan_jobs
+from .jobs import cpu_only_pools, plan_jobs
 from .model import Plan, Tier
 from .pools import plan_cap, plan_pools
 from .preferences import plan_preferences
@@ -20,6 +20,7 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
     cap = plan_cap(spec)
     pools = plan_pools(spec, cap)
     jobs = plan_jobs(spec, pools)
+    asked = [(group.request, group.pools) for job in jobs for group in job.pod_groups]
     preferences = plan_preferences(spec, pools, jobs)
     scheduler = plan_scheduler(spec, minor, pools, jobs, preferences, cap)
     flavors = plan_flavors(spec, pools)
@@ -33,6 +34,7 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
         control_plane=spec.kubernetes.control_plane,
         pools=pools,
         pools_by_name={pool.name: pool for pool in pools},
+        cpu_only_pools=tuple(pool.name for pool in cpu_only_pools(spec, pools, asked)),
         tiers=tuple(
             Tier(tier.name, ("spec", "priorityTiers", index), tier)
             for index, tier in enumerate(spec.priority_tiers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..profile.models import Job, PodShape, Spec
 from .model import Amount, PlannedJob, PodGroup, Pool
@@ -16,13 +16,14 @@ def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
         by_type[pool.gpu_type].append(pool)
     namespaces = {queue.name: queue.namespaces[0] for queue in spec.queues}
     default_tier = next((tier.name for tier in spec.priority_tiers if tier.default), None)
-    cpu_pools_only = spec.packing.cpu_only_pods == "cpu-pools-only"
-    cache: dict[PodShape, tuple[Amount, tuple[str, ...]]] = {}
+    shapes = dict.fromkeys(shape for job in spec.jobs for shape in (job.each, job.master) if shape)
+    known = {shape: _request_and_pools(shape, pools, by_type) for shape in shapes}
+    open_pools = {pool.name for pool in cpu_only_pools(spec, pools, known.values())}
 
     def group(role: str, count: int, shape: PodShape) -> PodGroup:
-        if shape not in cache:
-            cache[shape] = _request_and_pools(shape, pools, by_type, cpu_pools_only)
-        request, fitting = cache[shape]
+        request, fitting = known[shape]
+        if shape.gpu is None:
+            fitting = tuple(name for name in fitting if name in open_pools)
         return PodGroup(role, count, request, fitting, shape.gpu.type if shape.gpu else None)
 
     def plan(index: int, job: Job) -> PlannedJob:
@@ -42,14 +43,41 @@ def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
     return tuple(plan(index, job) for index, job in enumerate(spec.jobs))
 
 
+def cpu_only_pools(
+    spec: Spec, pools: Sequence[Pool], asked: Iterable[tuple[Amount, Sequence[str]]]
+) -> tuple[Pool, ...]:
+    """The pools on which CPU-only pods may run; `asked` are requests of pods and the pools that can hold them.
+
+    A pool has cores to spare if the smallest CPU-only pod fits beside GPUs that all work for the pods with most cores
+    for each.
+    """
+    policy = spec.packing.cpu_only_pods
+    if policy == "cpu-pools-only":
+        return tuple(pool for pool in pools if not pool.has_gpus)
+    if policy != "spare-cores":
+        return tuple(pools)
+    smallest: int | None = None
+    needed: dict[str, int] = defaultdict(int)
+    for request, names in asked:
+        if not request.devices:
+            smallest = request.cpu if smallest is None else min(smallest, request.cpu)
+            continue
+        for name in names:
+            needed[name] = max(needed[name], -(-request.cpu // request.device_count))
+    return tuple(
+        pool
+        for pool in pools
+        if not pool.has_gpus or pool.room.cpu - needed[pool.name] * pool.room.device_count >= (smallest or 0)
+    )
+
+
 def _request_and_pools(
-    shape: PodShape, pools: Sequence[Pool], by_type: dict[str, list[Pool]], cpu_pools_only: bool
+    shape: PodShape, pools: Sequence[Pool], by_type: dict[str, list[Pool]]
 ) -> tuple[Amount, tuple[str, ...]]:
     cpu, memory = shape.cpu.milli_value(), shape.memory.value()
     if shape.gpu is None:
         request = Amount(cpu, memory)
-        candidates = [pool for pool in pools if not (cpu_pools_only and pool.has_gpus)]
-        return request, tuple(pool.name for pool in candidates if pool.room_for(request).holds(request))
+        return request, tuple(pool.name for pool in pools if pool.room_for(request).holds(request))
     candidates = by_type.get(shape.gpu.type, []) if shape.gpu.type else [p for p in pools if p.has_gpus]
     resource = shape.gpu.resource or _offered(candidates)
     request = Amount(cpu, memory, {resource: shape.gpu.count})

@@ -331,6 +331,8 @@ class Plan(NamedTuple):
     control_plane: str
     pools: tuple[Pool, ...]
     pools_by_name: Mapping[str, Pool]
+    cpu_only_pools: tuple[str, ...]
+    """Pools on which pods without GPUs may run, whether or not they fit."""
     tiers: tuple[Tier, ...]
     jobs: tuple[PlannedJob, ...]
     scheduler: Scheduler

@@ -34,7 +34,7 @@ def plan_preferences(spec: Spec, pools: Sequence[Pool], jobs: Sequence[PlannedJo
 def _of_cpu_only_pods(
     spec: Spec, pools: Sequence[Pool], jobs: Sequence[PlannedJob]
 ) -> tuple[PoolPreference, ...]:
-    if spec.packing.cpu_only_pods != "cpu-pools-first":
+    if spec.packing.cpu_only_pods not in ("cpu-pools-first", "spare-cores"):
         return ()
     if not any(group.cpu_only for job in jobs for group in job.pod_groups):
         return ()

@@ -115,9 +115,10 @@ class Packing(Model):
     """Further score plugins to leave on, with their weights; packing is derived to outvote them."""
     dominance: Literal["required", "best-effort"] = "required"
     """Whether a margin that is not positive forbids the build or is only reported."""
-    cpu_only_pods: Literal["cpu-pools-first", "cpu-pools-only", "anywhere"] = "cpu-pools-first"
-    """Where pods without GPUs may run: CPU pools first and then the pools with most cores per GPU; never on
-    GPU pools; or wherever packing puts them."""
+    cpu_only_pods: Literal["cpu-pools-first", "spare-cores", "cpu-pools-only", "anywhere"] = "cpu-pools-first"
+    """Where pods without GPUs may run: CPU pools first and then the pools with most cores per GPU; the same, but
+    never on pools whose GPUs need all cores for the jobs of the profile; never on GPU pools; or wherever packing
+    puts them."""
     percentage_of_nodes_to_score: Annotated[Whole, Field(ge=1, le=100)] | None = None
     """Share of the nodes that a pod is scored on. Default: 100 where the cluster can have more than 100
     nodes (a smaller window builds several half-full piles), else left alone."""

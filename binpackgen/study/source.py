@@ -175,13 +175,14 @@ def adopt(subject: Subject, workload: Workload) -> Workload:
     """
     keys = subject.plan.spec.node_labels
     types = {pool.gpu_type.lower(): pool.gpu_type for pool in subject.plan.pools}
-    allowed = subject.plan.spec.packing.cpu_only_pods
+    open_pools = subject.plan.cpu_only_pools
+    closed = tuple(sorted(pool.name for pool in subject.plan.pools if pool.name not in open_pools))
 
     def adopted(shape: PodShape) -> PodShape:
         has_devices = any(shape.requests.get(device) for device in subject.devices)
         holding = [pool for pool in subject.plan.pools if _holds(pool, shape)]
-        if not has_devices and allowed == "cpu-pools-only":
-            holding = [pool for pool in holding if not pool.has_gpus]
+        if not has_devices:
+            holding = [pool for pool in holding if pool.name in open_pools]
         wanted = {
             Toleration(taint.key, "Equal", taint.value, taint.effect): None
             for pool in holding
@@ -193,6 +194,9 @@ def adopt(subject: Subject, workload: Workload) -> Workload:
             terms = tuple(
                 tuple(_respelled(requirement, keys.gpu_type, types) for requirement in term) for term in terms
             )
+        if closed and not has_devices:
+            elsewhere = Requirement(keys.pool, "NotIn", closed)
+            terms = tuple((*term, elsewhere) for term in terms or ((),))
         placed = replace(
             shape,
             required_nodes=terms,

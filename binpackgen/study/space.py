@@ -29,7 +29,7 @@ _RESOURCE = (1, 2, 3, 5, 8, 13, 21, 34)
 _GPU = (None, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 100)
 _PLUGIN = (None, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _BALANCED = (None, 1, 2, 5, 10)
-_CPU_ONLY = ("cpu-pools-first", "anywhere", "cpu-pools-only")
+_CPU_ONLY = ("cpu-pools-first", "spare-cores", "anywhere", "cpu-pools-only")
 _BENDS = tuple((x, y) for x in range(10, 100, 10) for y in range(10))
 
 

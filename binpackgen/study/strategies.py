@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..errors import BinpackgenError
 from ..scheduler.plugins import FIT, NEWEST_MINOR, default_scorers, known_minor
 from ..simulate.configuration import read_profiles
+from ..simulate.matching import Selector
 from ..simulate.model import PodShape, SchedulerProfile
 from .subject import Subject
 
@@ -30,8 +31,8 @@ _CURVE = re.compile(r"curve=([0-9]+:[0-9]+(?:/[0-9]+:[0-9]+)*)\Z")
 
 
 class Strategy(NamedTuple):
-    """A scheduler profile. `without` are the labels of pools by which its pods prefer none: only those that the
-    profile compiles do.
+    """A scheduler profile. `without` are the labels of pools by which its pods choose none: only those that the
+    profile compiles do. What pods with devices must have of them is their own, and stays.
     """
 
     name: str
@@ -51,9 +52,20 @@ class Strategy(NamedTuple):
                     for term in shape.preferred_nodes
                     if not {requirement.key for requirement in term.selector} <= self.without
                 ),
+                required_nodes=self._required(shape),
             )
             for shape in shapes
         )
+
+    def _required(self, shape: PodShape) -> tuple[Selector, ...] | None:
+        if any("/" in name and amount for name, amount in shape.requests.items()):
+            return shape.required_nodes
+        terms = [
+            tuple(requirement for requirement in term if requirement.key not in self.without)
+            for term in shape.required_nodes or ()
+        ]
+        # one term is enough, and one without requirements lets the pod go anywhere
+        return tuple(terms) if terms and all(terms) else None
 
 
 def read_strategies(texts: tuple[str, ...], subject: Subject) -> tuple[Strategy, ...]:

@@ -213,6 +213,39 @@ def test_cpu_only_pods_can_be_kept_off_gpu_pools() -> None:
     }
 
 
+@pytest.mark.parametrize("each", [{"cpu": 40, "memory": "64Gi", "gpu": {"type": "v100", "count": 4}}])
+def test_cpu_only_pods_can_be_kept_to_spare_cores(each: dict[str, Any]) -> None:
+    """Off pools whose GPUs need all cores: by GPU type, which is what Kueue looks at, and by pool where that differs."""
+    spare = {**POOLS[0], "name": "spare", "cpu": 128}
+    made = jobs_plan(
+        job(each=each),
+        job("etl", name="etl", each=NO_GPU),
+        nodePools=[*POOLS, spare],
+        packing={"cpuOnlyPods": "spare-cores"},
+    )
+    [etl] = [
+        output
+        for output in outputs(made)
+        if isinstance(output, Document) and output.body["metadata"]["name"] == "etl"
+    ]
+    required = placement(etl.body)["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+
+    assert {
+        "nodeSelectorTerms": [
+            {
+                "matchExpressions": [
+                    {"key": "binpackgen.dev/gpu-type", "operator": "In", "values": ["a100", "none", "v100"]},
+                    {"key": "binpackgen.dev/pool", "operator": "In", "values": sorted(made.cpu_only_pools)},
+                ]
+            }
+        ]
+    } == required
+    assert "v100" not in made.cpu_only_pools
+    assert "spare" in made.cpu_only_pools
+
+
 def test_cpu_only_pods_can_go_wherever_packing_puts_them() -> None:
     """`anywhere` tolerates the GPU taint and prefers nothing."""
     body = document(job("etl", each=NO_GPU), packing={"cpuOnlyPods": "anywhere"}).body

@@ -36,7 +36,8 @@ class GpuPoolsOpenToCpuPods(PlanRule):
     ```
 
     ## Fix
-    Use `cpu-pools-first`, or `cpu-pools-only` where the GPU nodes' cores must stay free.
+    Use `cpu-pools-first`; `spare-cores` where CPU-only pods may wait rather than keep GPUs idle; or
+    `cpu-pools-only` where the GPU nodes' cores must stay free.
 
     ## References
     Weng et al., Beware of Fragmentation (USENIX ATC 2023), the openb trace

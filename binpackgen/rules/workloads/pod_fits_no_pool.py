@@ -59,9 +59,9 @@ class PodFitsNoPool(PlanRule):
     def _message(self, plan: Plan, job: PlannedJob, group: PodGroup, with_gpus: Sequence[Pool]) -> str:
         who = f'a {group.role} pod of job "{job.name}"'
         if group.cpu_only:
-            only = plan.spec.packing.cpu_only_pods == "cpu-pools-only"
-            candidates = [pool for pool in plan.pools if not (only and pool.has_gpus)]
-            none = "may not run on GPU pools (cpuOnlyPods: cpu-pools-only), and there are no others"
+            policy = plan.spec.packing.cpu_only_pods
+            candidates = [plan.pool(name) for name in plan.cpu_only_pools]
+            none = f"may not run on GPU pools (cpuOnlyPods: {policy}), and there are no others"
         else:
             candidates = [pool for pool in with_gpus if group.gpu_type in (None, pool.gpu_type)]
             none = f"asks for {group.request.device_count} GPUs, and no pool has any"

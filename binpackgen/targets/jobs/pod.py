@@ -67,6 +67,7 @@ def pod_values(plan: Plan, job: PlannedJob, group: PodGroup) -> PodValues:
             else Because("CPU-only pods stay off GPU pools", (("spec", "packing", "cpuOnlyPods"),))
         )
     affinity = _Affinity()
+    _keep_to_spare_cores(plan, group, affinity)
     _prefer_pools(plan, group, affinity)
     _stay_on_one_type(plan, job, group, affinity)
     _stay_off_workers(plan, job, group, affinity)
@@ -137,6 +138,13 @@ class _Affinity:
         self.reasons[kind, key, len(terms)] = because
         terms.append(term)
 
+    def require_nodes(self, expressions: list[dict[str, Any]], because: Because) -> None:
+        key = "requiredDuringSchedulingIgnoredDuringExecution"
+        self.body.setdefault("nodeAffinity", {})[key] = {
+            "nodeSelectorTerms": [{"matchExpressions": expressions}]
+        }
+        self.reasons["nodeAffinity", key, "nodeSelectorTerms", 0] = because
+
 
 def _scheduler_name(plan: Plan) -> tuple[str | None, Because]:
     path = (("spec", "packing", "schedulerName"),)
@@ -180,6 +188,29 @@ def _tolerations(plan: Plan, group: PodGroup) -> tuple[list[dict[str, str]] | No
     return tolerations, Because(
         f"taints of the pools that can hold the pods: {', '.join(pools)}",
         tuple((*pool.at, "taints" if pool.source.taints is not None else "gpu") for pool in pools.values()),
+    )
+
+
+def _keep_to_spare_cores(plan: Plan, group: PodGroup, affinity: _Affinity) -> None:
+    """CPU-only pods stay off pools whose GPUs need all cores, where the profile says so."""
+    if not group.cpu_only or plan.spec.packing.cpu_only_pods != "spare-cores":
+        return
+    names = group.pools
+    closed = [pool.name for pool in plan.pools if pool.name not in names]
+    if not names or not closed:
+        return
+    labels = plan.spec.node_labels
+    types = sorted({plan.pool(name).gpu_type for name in names})
+    # Kueue chooses a flavor by GPU type and does not look at pools
+    expressions: list[dict[str, Any]] = [{"key": labels.gpu_type, "operator": "In", "values": types}]
+    if any(plan.pool(name).gpu_type in types for name in closed):
+        expressions.append({"key": labels.pool, "operator": "In", "values": sorted(names)})
+    affinity.require_nodes(
+        expressions,
+        Because(
+            f"CPU-only pods run where cores are to spare while all GPUs work, or where there are none: {', '.join(names)}",
+            (("spec", "packing", "cpuOnlyPods"), *(plan.pool(name).at for name in names)),
+        ),
     )
 
 

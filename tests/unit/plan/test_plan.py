@@ -325,3 +325,39 @@ def test_jobs_find_the_pools_that_can_hold_them() -> None:
     assert {"typed": ("b",), "any": ("a", "b"), "small": ("c",), "large": ()} == pools(
         "  packing: {cpuOnlyPods: cpu-pools-only}\n" + spec
     )
+
+
+#: Three kinds of GPU nodes: all cores needed, some to spare, and more than any GPU job of theirs needs.
+SPARE = """\
+  packing: {cpuOnlyPods: spare-cores}
+  nodePools:
+    - {name: tight, count: 1, cpu: 32, memory: 256Gi, gpu: {type: a, count: 4}, reserved: {evictionMemory: 0}}
+    - {name: close, count: 1, cpu: 33, memory: 256Gi, gpu: {type: a, count: 4}, reserved: {evictionMemory: 0}}
+    - {name: spare, count: 1, cpu: 34, memory: 256Gi, gpu: {type: a, count: 4}, reserved: {evictionMemory: 0}}
+    - {name: small, count: 1, cpu: 8, memory: 16Gi, gpu: {type: b, count: 1}, reserved: {evictionMemory: 0}}
+    - {name: plain, count: 1, cpu: 8, memory: 16Gi}
+  jobs:
+"""
+
+
+def test_pods_without_gpus_keep_to_pools_with_cores_to_spare() -> None:
+    """7.5 cores for each GPU of type a, 2 for that of type b; the smallest pod without GPUs asks for 4."""
+    made = plan(
+        SPARE
+        + job("two", "{cpu: 15, memory: 8Gi, gpu: {type: a, count: 2}}")
+        + job("one", "{cpu: 3, memory: 8Gi, gpu: {type: a, count: 1}}")
+        + job("other", "{cpu: 2, memory: 8Gi, gpu: {type: b, count: 1}}")
+        + job("etl", "{cpu: 4, memory: 4Gi}")
+        + job("wide", "{cpu: 20, memory: 4Gi}")
+    )
+    pools = {planned.name: planned.pod_groups[0].pools for planned in made.jobs}
+
+    assert ("spare", "small", "plain") == made.cpu_only_pools
+    assert ("spare", "small", "plain") == pools["etl"]
+    assert ("spare",) == pools["wide"]
+    assert ("tight", "close", "spare") == pools["two"]
+
+
+def test_without_gpu_jobs_all_cores_are_to_spare() -> None:
+    """Nobody needs them."""
+    assert 5 == len(plan(SPARE + job("etl", "{cpu: 4, memory: 4Gi}")).cpu_only_pools)

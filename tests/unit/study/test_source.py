@@ -49,6 +49,18 @@ def test_other_strategies_have_no_preferences_between_pools(make: Make) -> None:
     assert (stated,) == default.shapes(both)[0].preferred_nodes
 
 
+def test_pods_without_gpus_keep_to_spare_cores_where_the_profile_says_so(make: Make) -> None:
+    """32 cores for 4 GPUs with 8 each: none to spare. Other strategies know nothing of it; GPU types are the pods' own."""
+    subject = make("packing: {cpuOnlyPods: spare-cores}")
+    gpu, cpu = adopt(subject, Workload("", (pod(1, "A100"), pod(0)), ())).shapes
+    own = (Requirement("binpackgen.dev/gpu-type", "In", ("a100",)),)
+    (default,) = read_strategies(("default",), subject)
+
+    assert ((Requirement("binpackgen.dev/pool", "NotIn", ("gpu",)),),) == cpu.required_nodes
+    assert (own,) == gpu.required_nodes
+    assert [(own,), None] == [shape.required_nodes for shape in default.shapes((gpu, cpu))]
+
+
 def test_nodes_get_the_pool_that_they_look_like(make: Make) -> None:
     """By cores, memory, GPUs and model; others stay as they are and are counted."""
     subject = make()
