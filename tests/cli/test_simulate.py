@@ -150,6 +150,8 @@ def test_an_interrupt_leaves_what_is_known_marked_as_partial(profile: Path) -> N
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # a shell lets what it runs in the background ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     told = ""
