@@ -56,7 +56,11 @@ def test_a_known_best_is_found(make: Make) -> None:
     """Sending CPU-only pods to CPU nodes gains at held-out workloads, beyond their noise."""
     outcome = search(make(BAD), Here())
 
-    assert outcome.changes["spec", "packing", "cpuOnlyPods"] in ("cpu-pools-first", "spare-cores", "cpu-pools-only")
+    assert outcome.changes["spec", "packing", "cpuOnlyPods"] in (
+        "cpu-pools-first",
+        "spare-cores",
+        "cpu-pools-only",
+    )
     assert outcome.is_gain
     assert outcome.gain.mean > 0.05
     assert outcome.margin is not None
