@@ -43,7 +43,7 @@ class Bench:
         self.compiled: Compiled = compiled()
         self.machines = trace.machines()
         self.all_machines = trace.machines(with_cpu_nodes=True)
-        self.strategies = strategies(self.compiled)
+        self.strategies = strategies(self.compiled, compiled("  packing: {cpuOnlyPods: spare-cores}\n"))
         self.gpus = sum(machine.gpus for machine in self.machines)
 
 
@@ -103,7 +103,7 @@ def saturate(
 ) -> Outcome:
     """One strategy at one seed."""
     kinds, arrivals = _arrivals(pods, bench.gpus, seed)
-    placed = place(bench.compiled, bench.compiled.state(machines), strategy, kinds, arrivals)
+    placed = place(bench.compiled.state(machines), strategy, kinds, arrivals)
     return outcome(machines, kinds, arrivals, placed)
 
 
@@ -161,7 +161,7 @@ def _loss(bench: Bench, title: str, mixes: Mapping[float, Sequence[Mix]]) -> Non
     print(f"\n{title}; GPUs offered, in use, and pods turned away in %\n{'':44}  offered   in use{sizes}")
     for load, runs in mixes.items():
         for strategy in bench.strategies:
-            one = mean_of([play(bench.compiled, made, strategy, mix) for mix in runs])
+            one = mean_of([play(made, strategy, mix) for mix in runs])
             shares = "".join(f"{one.rejected.get(size, 0):9.2f}" for size in SIZES)
             print(
                 f"  {f'{load:g} % {strategy.name}':42}{one.offered:9.1f}{one.in_use:9.2f}{shares}", flush=True
@@ -184,10 +184,7 @@ def waiting(bench: Bench) -> None:
                 mixes = [drawn(pods, bench.gpus, load, ARRIVALS, seed) for seed in bench.seeds]
                 for strategy in bench.strategies:
                     one = mean_of(
-                        [
-                            play(bench.compiled, made, strategy, mix, waits=True, larger_first=larger_first)
-                            for mix in mixes
-                        ]
+                        [play(made, strategy, mix, waits=True, larger_first=larger_first) for mix in mixes]
                     )
                     cells = (one.waited.get(size, (0.0, 0.0)) for size in SIZES)
                     texts = "".join(f"{f'{average:.3f} {most:.3f}':>16}" for average, most in cells)
@@ -209,9 +206,9 @@ def sampling(bench: Bench) -> None:
                 every: list[Outcome] = []
                 some: list[Outcome] = []
                 for kinds, arrivals in cases:
-                    placed = place(bench.compiled, state, strategy, kinds, arrivals)
+                    placed = place(state, strategy, kinds, arrivals)
                     every.append(outcome(machines, kinds, arrivals, placed))
-                    placed = place_sampled(bench.compiled, state, strategy, kinds, arrivals)
+                    placed = place_sampled(state, strategy, kinds, arrivals)
                     some.append(outcome(machines, kinds, arrivals, placed))
                 print(f"  {strategy.name + ', every node':42}{_row(every)}", flush=True)
                 print(f"  {strategy.name + ', a sample':42}{_row(some)}", flush=True)

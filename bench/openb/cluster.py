@@ -7,6 +7,7 @@ the trace put in, and the scheduler's configuration is read from the compiled Co
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -80,9 +81,15 @@ class Compiled:
         return read_pod(template)
 
 
-def compiled(profile: Path = PROFILE) -> Compiled:
-    """The profile of the repository, compiled."""
-    return Compiled(compile_profile(str(profile)))
+def compiled(more: str = "") -> Compiled:
+    """The profile of the repository, compiled; `more` are lines of a spec that is laid over it."""
+    if not more:
+        return Compiled(compile_profile(str(PROFILE)))
+    with tempfile.TemporaryDirectory() as folder:
+        layer = Path(folder) / "openb.yaml"
+        kind = "apiVersion: binpackgen.dev/v1alpha1\nkind: ClusterProfile\n"
+        layer.write_text(f"{kind}metadata: {{name: openb}}\nextends: ['{PROFILE}']\nspec:\n{more}")
+        return Compiled(compile_profile(str(layer)))
 
 
 def _look(pool: Pool) -> tuple[int, int, int, str]:

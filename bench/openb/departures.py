@@ -19,7 +19,7 @@ from binpackgen.simulate.model import Node
 from binpackgen.simulate.timeline.run import run
 from binpackgen.simulate.workload.model import Submission, Workload
 
-from .cluster import GPU, Compiled
+from .cluster import GPU
 from .strategies import Strategy
 from .trace import Request, Run
 
@@ -87,7 +87,6 @@ def _mix(pods: Sequence[tuple[Request, float]], rate: float, rng: random.Random)
 
 
 def play(
-    compiled: Compiled,
     nodes: Sequence[Node],
     strategy: Strategy,
     mix: Mix,
@@ -100,7 +99,7 @@ def play(
     index = {kind: position for position, kind in enumerate(kinds)}
     workload = Workload(
         "openb",
-        tuple(strategy.pod(compiled, kind) for kind in kinds),
+        tuple(strategy.pod(kind) for kind in kinds),
         tuple(
             Submission(
                 f"pod-{number}",

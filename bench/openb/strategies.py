@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,47 +22,52 @@ RESOURCES = (("cpu", 1), ("memory", 1), (GPU, 5))
 
 
 class Strategy(NamedTuple):
-    """A scheduler profile, and what it takes away from the compiled pods or adds to them."""
+    """A scheduler profile, and the compiled profile whose pods it gets: as they are, or as the trace alone has them."""
 
     name: str
     scheduler: SchedulerProfile
-    change: Callable[[Compiled, PodShape], PodShape]
+    profile: Compiled
+    has_compiled_pods: bool = False
 
-    def pod(self, compiled: Compiled, request: Request) -> PodShape:
+    def pod(self, request: Request) -> PodShape:
         """A pod of the compiled template as the strategy has it."""
-        return self.change(compiled, compiled.pod(request))
+        pod = self.profile.pod(request)
+        if self.has_compiled_pods:
+            return pod
+        # GPU models are the trace's
+        required = pod.required_nodes if GPU in pod.requests else None
+        return replace(pod, preferred_nodes=(), required_nodes=required)
 
 
-def strategies(compiled: Compiled) -> list[Strategy]:
-    """The compiled profile, and others for comparison; every node is scored."""
-    minor = compiled.plan.minor
+def strategies(profile: Compiled, spare: Compiled) -> list[Strategy]:
+    """The compiled profile, the same with CPU-only pods kept to spare cores, and others; every node is scored."""
+    minor = profile.plan.minor
     most = SchedulerProfile(
         minor, strategy="MostAllocated", resources=RESOURCES, weights=PACKING, percentage=100
     )
     ratio = replace(most, strategy="RequestedToCapacityRatio", shape=((0, 0), (50, 3), (100, 10)))
     return [
-        Strategy("default", SchedulerProfile(minor, percentage=100), _without_preferences),
-        Strategy("MostAllocated 1/1/5", most, _without_preferences),
-        Strategy("RequestedToCapacityRatio 1/1/5", ratio, _without_preferences),
-        Strategy("compiled, no preferences", compiled.scheduler, _without_preferences),
-        Strategy("compiled", compiled.scheduler, lambda _, pod: pod),
+        Strategy("default", SchedulerProfile(minor, percentage=100), profile),
+        Strategy("MostAllocated 1/1/5", most, profile),
+        Strategy("RequestedToCapacityRatio 1/1/5", ratio, profile),
+        Strategy("compiled, no preferences", profile.scheduler, profile),
+        Strategy("compiled", profile.scheduler, profile, has_compiled_pods=True),
+        Strategy("compiled, spare-cores", spare.scheduler, spare, has_compiled_pods=True),
     ]
 
 
 def place(
-    compiled: Compiled,
     state: ClusterState,
     strategy: Strategy,
     kinds: Sequence[Request],
     arrivals: Sequence[int],
 ) -> NDArray[np.int64]:
     """The node of each arrival, -1 where there was none."""
-    run = simulator(state, strategy.scheduler, [strategy.pod(compiled, kind) for kind in kinds])
+    run = simulator(state, strategy.scheduler, [strategy.pod(kind) for kind in kinds])
     return _nodes(run.place(kind) for kind in arrivals)
 
 
 def place_sampled(
-    compiled: Compiled,
     state: ClusterState,
     strategy: Strategy,
     kinds: Sequence[Request],
@@ -70,16 +75,9 @@ def place_sampled(
 ) -> NDArray[np.int64]:
     """The same where the scheduler itself chooses how many nodes it looks at."""
     scheduler = replace(strategy.scheduler, percentage=0)
-    run = SampledRun(state, scheduler, [strategy.pod(compiled, kind) for kind in kinds])
+    run = SampledRun(state, scheduler, [strategy.pod(kind) for kind in kinds])
     return _nodes(run.place(kind) for kind in arrivals)
 
 
 def _nodes(found: Iterable[int | None]) -> NDArray[np.int64]:
     return np.array([-1 if node is None else node for node in found], np.int64)
-
-
-def _without_preferences(_: Compiled, pod: PodShape) -> PodShape:
-    """What the trace asks for, and nothing that the profile adds: GPU models are the trace's."""
-    return replace(
-        pod, preferred_nodes=(), required_nodes=pod.required_nodes if GPU in pod.requests else None
-    )

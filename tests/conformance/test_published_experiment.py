@@ -84,7 +84,7 @@ def turned_away(name: str, load: float) -> tuple[dict[int, float], float]:
     """Shares of pods by size that found no node, and GPUs in use, in percent."""
     setup = bench()
     mix = drawn(trace.requests("default"), setup.gpus, load, 30_000, SEED)
-    found = play(setup.compiled, setup.compiled.nodes(setup.machines), strategy(name), mix)
+    found = play(setup.compiled.nodes(setup.machines), strategy(name), mix)
     return found.rejected, found.in_use
 
 
@@ -109,7 +109,7 @@ def test_sampled_runs_of_the_tables_decide_as_the_reference(name: str) -> None:
     kinds = sorted(set(order))
     chosen = strategy(name)
     scheduler = replace(chosen.scheduler, percentage=0)
-    shapes = [chosen.pod(setup.compiled, kind) for kind in kinds]
+    shapes = [chosen.pod(kind) for kind in kinds]
     fast, exact = SampledRun(state, scheduler, shapes), ReferenceSimulator(state, scheduler, shapes)
     turns = [kinds.index(request) for request in order]
 
@@ -127,3 +127,15 @@ def test_seeds_differ() -> None:
 
     assert values[0] != values[1]
     assert fmean(values) >= 98.0
+
+
+def test_spare_cores_keep_gpus_in_use_where_cpu_only_pods_abound() -> None:
+    """Two and a half times as many CPU-only pods: they wait, and the GPUs work. Negative control: the default policy."""
+    setup, pods = bench(), trace.requests("cpu250")
+    spare, first = (
+        saturate(setup, setup.machines, strategy(name), pods, SEED).allocated
+        for name in ("compiled, spare-cores", "compiled")
+    )
+
+    assert spare >= 93.0
+    assert first < 85.0
