@@ -7,7 +7,7 @@ import sys
 import click
 
 from .options import stdin_bytes, templates_option
-from .simulating import needs_packages, read_source, workload_options
+from .simulating import answer_option, needs_packages, read_source, workload_options
 
 #: Report formats by file name suffix.
 SUFFIXES = (".json", ".html", ".svg")
@@ -48,15 +48,7 @@ SUFFIXES = (".json", ".html", ".svg")
     metavar="POOL=NUMBER",
     help="What a node of a pool costs an hour; may be given several times.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
+@answer_option
 @click.option(
     "--report",
     "reports",

@@ -52,6 +52,19 @@ def workload_options(function: F) -> F:
     return function
 
 
+def answer_option(function: F) -> F:
+    """The form of the answer on standard output."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Form of the answer.",
+    )(function)
+
+
 @contextlib.contextmanager
 def needs_packages() -> Iterator[None]:
     """Turns a missing package into a message with the command that installs it."""

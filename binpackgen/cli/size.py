@@ -7,7 +7,7 @@ import sys
 import click
 
 from .options import stdin_bytes, templates_option
-from .simulating import needs_packages
+from .simulating import answer_option, needs_packages
 
 
 @click.command()
@@ -47,15 +47,7 @@ from .simulating import needs_packages
     metavar="POOL=NUMBER",
     help="What a node of a pool costs an hour: least money instead of fewest nodes; may be given several times.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
+@answer_option
 @templates_option
 def command(
     profile: str,
