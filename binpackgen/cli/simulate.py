@@ -7,7 +7,7 @@ import sys
 import click
 
 from .options import stdin_bytes, templates_option
-from .simulating import answer_option, needs_packages, read_source, workload_options
+from .simulating import answer_option, needs_packages, prepare_fast_path, read_source, workload_options
 
 #: Report formats by file name suffix.
 SUFFIXES = (".json", ".html", ".svg")
@@ -100,6 +100,7 @@ def command(
         source, notes = read_source(subject, load, submissions, workload, nodes)
         options = Options("wait" if waits else "loss", seeds, subject.queues if queues else None, priced)
         with Progress(sys.stderr) as progress:
+            prepare_fast_path(progress)
             comparison = compare(subject, strategies, source, options, notes=notes, progress=progress.step)
         answer = comparison_json(comparison) if form == "json" else comparison_text(comparison)
         click.echo(answer, nl=False)

@@ -11,6 +11,7 @@ import click
 from ..errors import BinpackgenError
 
 if TYPE_CHECKING:
+    from ..report.progress import Progress
     from ..study.source import Source
     from ..study.subject import Subject
 
@@ -77,6 +78,18 @@ def needs_packages() -> Iterator[None]:
         raise BinpackgenError(
             f"the package {error.name} is not installed; run: pip install 'binpackgen[{extra}]'"
         ) from error
+
+
+def prepare_fast_path(progress: Progress) -> None:
+    """Compile what numba has not compiled on this machine yet, and say so: it takes a while."""
+    try:
+        from ..simulate.compiled import prepare
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        return
+    progress.step("machine code, compiled on first use")
+    prepare()
 
 
 def read_source(

@@ -7,7 +7,7 @@ import sys
 import click
 
 from .options import stdin_bytes, templates_option
-from .simulating import answer_option, needs_packages
+from .simulating import answer_option, needs_packages, prepare_fast_path
 
 
 @click.command()
@@ -93,6 +93,7 @@ def command(
             source = Mix(subject, load, submissions or 1000, subject.cluster())
             demand = service(source, Level.read(level or ""), seeds)
         with Progress(sys.stderr) as progress:
+            prepare_fast_path(progress)
             size = fewest(subject, demand, prices=priced, progress=progress.step)
         click.echo(size_json(size) if form == "json" else size_text(size), nl=False)
     if size.partial:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from .options import templates_option
-from .simulating import needs_packages, read_source, workload_options
+from .simulating import needs_packages, prepare_fast_path, read_source, workload_options
 
 GOALS = ("allocation", "rejected", "wait", "nodes")
 
@@ -112,6 +112,7 @@ def command(
         opened = dask_workers(dask) if dask else processes(workers or len(os.sched_getaffinity(0)))
         search = tuning.Search(goal, candidates, seeds, held_out, search_seed)
         with Progress(sys.stderr) as progress:
+            prepare_fast_path(progress)
             progress.step("searching")
             outcome = tuning.tune(
                 subject,

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..scheduler.plugins import FIT, NEWEST_MINOR
 from . import compiled_cycles as cycles
-from .arrays import Indexes, Ints, Tables
+from .arrays import ClusterArrays, Indexes, Ints, Tables
 from .compiled_cycles import BLOCK, Machine, Numbers, Settings, State, Totals
 from .cycle import HEAP_SINCE
+from .model import ClusterState, NodeClass, PodShape, SchedulerProfile, requests_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,6 +155,21 @@ class CompiledSimulator:
                 return nodes
             # one draw may have needed more words than there were
             count = count * 2 if used == 0 else WORDS
+
+
+def prepare() -> None:
+    """Compile all of it, for both widths of totals: most of a minute the first time; later it is in numba's cache."""
+    amounts = {"cpu": 1000, "memory": 2**20}
+    arrays = ClusterArrays(ClusterState(NodeClass("any", 2, {**amounts, "pods": 2}).nodes()))
+    requests, scoring = requests_of([amounts])
+    for weight in (1, 1000):
+        profile = SchedulerProfile(NEWEST_MINOR, weights={FIT: weight})
+        run = CompiledSimulator(Tables(arrays, profile, [PodShape("any", requests, scoring)]))
+        run.place(0)
+        run.bind(0, 0)
+        run.release_all([0], [0])
+        run.place_all([0])
+        run.top(0)
 
 
 def _start(tables: Tables) -> State:
