@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..profile.load import LoadedProfile
-from .jobs import cpu_only_pools, plan_jobs
+from .jobs import plan_jobs
 from .model import Plan, Tier
 from .pools import plan_cap, plan_pools
 from .preferences import plan_preferences
@@ -19,8 +19,7 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
     minor = int(version.split(".")[1])
     cap = plan_cap(spec)
     pools = plan_pools(spec, cap)
-    jobs = plan_jobs(spec, pools)
-    asked = [(group.request, group.pools) for job in jobs for group in job.pod_groups]
+    jobs, open_pools = plan_jobs(spec, pools)
     preferences = plan_preferences(spec, pools, jobs)
     scheduler = plan_scheduler(spec, minor, pools, jobs, preferences, cap)
     flavors = plan_flavors(spec, pools)
@@ -34,7 +33,7 @@ def compile_plan(loaded: LoadedProfile) -> Plan:
         control_plane=spec.kubernetes.control_plane,
         pools=pools,
         pools_by_name={pool.name: pool for pool in pools},
-        cpu_only_pools=tuple(pool.name for pool in cpu_only_pools(spec, pools, asked)),
+        cpu_only_pools=open_pools,
         tiers=tuple(
             Tier(tier.name, ("spec", "priorityTiers", index), tier)
             for index, tier in enumerate(spec.priority_tiers)

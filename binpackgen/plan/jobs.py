@@ -9,8 +9,11 @@ from ..profile.models import Job, PodShape, Spec
 from .model import Amount, PlannedJob, PodGroup, Pool
 
 
-def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
-    """Every job with defaults resolved and the pools that can hold each of its pods on an empty node."""
+def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[tuple[PlannedJob, ...], tuple[str, ...]]:
+    """Every job with defaults resolved and the pools that can hold each of its pods on an empty node.
+
+    Beside them the names of the pools on which CPU-only pods may run.
+    """
     by_type: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
         by_type[pool.gpu_type].append(pool)
@@ -18,7 +21,7 @@ def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
     default_tier = next((tier.name for tier in spec.priority_tiers if tier.default), None)
     shapes = dict.fromkeys(shape for job in spec.jobs for shape in (job.each, job.master) if shape)
     known = {shape: _request_and_pools(shape, pools, by_type) for shape in shapes}
-    open_pools = {pool.name for pool in cpu_only_pools(spec, pools, known.values())}
+    open_pools = tuple(pool.name for pool in _cpu_only_pools(spec, pools, known.values()))
 
     def group(role: str, count: int, shape: PodShape) -> PodGroup:
         request, fitting = known[shape]
@@ -40,10 +43,10 @@ def plan_jobs(spec: Spec, pools: Sequence[Pool]) -> tuple[PlannedJob, ...]:
             pod_groups=tuple(groups),
         )
 
-    return tuple(plan(index, job) for index, job in enumerate(spec.jobs))
+    return tuple(plan(index, job) for index, job in enumerate(spec.jobs)), open_pools
 
 
-def cpu_only_pools(
+def _cpu_only_pools(
     spec: Spec, pools: Sequence[Pool], asked: Iterable[tuple[Amount, Sequence[str]]]
 ) -> tuple[Pool, ...]:
     """The pools on which CPU-only pods may run; `asked` are requests of pods and the pools that can hold them.

@@ -176,8 +176,6 @@ class Tables:
         capacity = arrays.table(arrays.allocatable, names)
         #: By node and scored or balanced resource; 1 where the node has none.
         self.capacity = np.maximum(capacity, 1.0)
-        #: By node and balanced resource: the used part of it at the start.
-        self.start_shares = np.minimum(balanced_use / self.capacity[:, len(fit) :], 1.0)
         #: Which of them nodes have: the pattern of each node, an index.
         bits = (capacity > 0) @ (1 << np.arange(len(names)))
         _, first, self.patterns = np.unique(bits, return_index=True, return_inverse=True)

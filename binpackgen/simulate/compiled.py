@@ -22,8 +22,6 @@ from .model import ClusterState, NodeClass, PodShape, SchedulerProfile, requests
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Totals are 32 bits wide.
-LARGEST_TOTAL = 2**31 - 1
 #: Random words that are drawn at once.
 WORDS = 1024
 

@@ -11,7 +11,7 @@ only shapes count that ask for the resource and may run on a node of the type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +99,3 @@ def _unusable(left: float, total: float, *, weighed: bool) -> float | None:
     if not weighed:
         return None
     return left / total if total else 0.0
-
-
-#: By kind of node and resource.
-Shares = Mapping[str, Mapping[str, Fragmentation]]

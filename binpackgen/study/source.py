@@ -19,14 +19,12 @@ from ..simulate.matching import Requirement, Taint, Toleration
 from ..simulate.model import ClusterState, Node, PodShape, PreferredNodes
 from ..simulate.workload.fitting import homeless
 from ..simulate.workload.model import Workload
+from ..simulate.workload.openb import MODEL, read_openb
 from ..simulate.workload.synthetic import draw_workload
 from ..source import Span
 from .mix import DURATIONS, rates
 from .subject import Subject
 from .use import capacity, wants
-
-#: Label of a GPU's model on nodes and in the pods of openb lists.
-MODEL = "binpackgen.dev/gpu-type"
 
 
 class Source(Protocol):
@@ -234,8 +232,6 @@ def read_trace(
     """A workload with its cluster from files, notes and findings. Raises FindingsError for bad input."""
     notes: list[str] = []
     if _is_list(workload):
-        from ..simulate.workload.openb import read_openb
-
         reading = read_openb(workload, nodes, stdin=stdin)
     else:
         from ..simulate.workload.objects import read_objects

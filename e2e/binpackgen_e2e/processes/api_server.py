@@ -87,8 +87,6 @@ class ApiServer:
                 "--profiling=false",
                 *self._flags,
             ],
-            # on its small heap a third of the work of a burst would be garbage collection
-            {"GOGC": "400"},
         )
         self.wait()
 
